@@ -4,8 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
 # Tests start thousands of processes, each of which would compile our modules anew without bytecode.
-# Many tests wait for processes, so two cores carry three files at once (tests/conftest.py mixes them).
-TESTS_AT_ONCE ?= 3
+# Many tests wait for processes, so two cores carry four files at once (tests/conftest.py mixes them).
+TESTS_AT_ONCE ?= 4
 
 .DEFAULT_GOAL := help
 QUICK := tests/architecture tests/unit/bot tests/unit/runners/contract tests/unit/runners/languages

@@ -84,7 +84,7 @@ def _own_member(guild: discord.Guild) -> discord.Member | None:
 def is_lost(error: discord.HTTPException) -> bool:
     """Return whether Discord's error means a thread that is lost or cannot be created.
 
-    Lost is a thread that is deleted, inaccessible or archived.
+    A lost thread is deleted, inaccessible or archived.
     """
     lost = isinstance(error, discord.NotFound | discord.Forbidden)
     return lost or error.code in {ARCHIVED, _TOO_MANY_THREADS}

@@ -106,7 +106,7 @@ class EditRateLimiter:
         if at > now:
             await asyncio.sleep(at - now)
 
-    def forget(self, message: int) -> None:
+    def remove(self, message: int) -> None:
         """Drop a message that will not be edited again."""
         self.last.pop(message, None)
 

@@ -229,7 +229,7 @@ class DisplayLoop:
     def _drop(self, submission: SubmissionId) -> None:
         held = self.held.pop(submission, None)
         if held is not None and held.shown.state.live is not None:
-            self.updater.edits.forget(held.shown.state.live)
+            self.updater.edits.remove(held.shown.state.live)
 
     async def _draw_due(self) -> None:
         while True:

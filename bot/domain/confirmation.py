@@ -1,4 +1,4 @@
-"""Confirmations: who takes one of the first places of a leaderboard is compared with its holder.
+"""Confirmations: before a run takes one of the first places, it is compared with the holder.
 
 The judge runs both on one card in the same minutes, in turns, and measures the ratio of their
 times. The score of the new run is held back until then. It becomes the holder's time multiplied by
@@ -36,7 +36,7 @@ MOST_PAIRS = 3
 MOST_ATTEMPTS = 3
 """The most runs that compare the same two."""
 MOST_FAILURES = 2
-"""How often a holder fails, compared with itself, before it loses its place."""
+"""How often a holder or a final's entry fails, compared with itself, and is then disqualified."""
 LEADS_MOST = 0.02
 """By how much a comparison alone may put a run ahead of the fastest other one."""
 PRIORITY = PRIORITIES[Mode.RANKED]
@@ -59,7 +59,7 @@ class ConfirmationState(StrEnum):
     UNDECIDED = "undecided"
     """The comparison failed each time: both share the place."""
     DROPPED = "dropped"
-    """It was not needed any more."""
+    """The comparison was not needed any more."""
 
 
 _STATES = {
@@ -98,7 +98,7 @@ class Confirmation:
     run: SubmissionId | None = None
     """The system's submission that compares both now, or did last."""
     alone: SubmissionId | None = None
-    """Whom the run compares with itself, because it failed; None: it compares both."""
+    """Which of the two the run compares with itself, after it failed; None: it compares both."""
     attempts: int = 0
     failures: int = 0
     ratio: PairRatio | None = None
@@ -156,11 +156,11 @@ def contest(
     """Return which of the first places the run would take from another person; None for none.
 
     `others` are the other people of the leaderboard, `earlier` is the person's best score so far.
-    The holder is the first whom the run passes or draws level with, or who would draw level with
-    the person because only their earlier run was compared with it. The first run on a board
-    displaces no one, and a place without a holder can be taken. The run was compared with
-    those in `compared` already; those who were behind one of them need not be met, but those who
-    shared its place do if they would lose it.
+    The holder is the first person whom the run passes or draws level with, or who would draw level
+    with it because only the person's earlier run was compared. The first run on a board
+    displaces no one, and a place without a holder needs no comparison. The run was already compared
+    with those in `compared`: it need not meet those who were behind one of them. It does meet those
+    who shared the place of one and would lose it.
     """
     if earlier is not None and by_speed(earlier) < by_speed(new):
         return None
@@ -219,9 +219,9 @@ def read(task: TaskDefinition, evaluation: Evaluation | None) -> Reading:
 
 
 def combined(task: TaskDefinition, measured: Evaluation, ratios: Sequence[Ratio]) -> PairRatio:
-    """Return the ratio of two scores: the rival's time of each benchmark times its ratio.
+    """Return the ratio of two scores, combined from the ratio of each benchmark.
 
-    `measured` is an evaluation of the rival, which says how its score is made of benchmarks.
+    `measured` is an evaluation of the rival: its times are the weights of the benchmarks.
     """
     times = [each.upper_ns for each in case_times(task, measured)]
     if len(times) != len(ratios):
@@ -262,9 +262,9 @@ def entered(value: ScoreValue, measured_ns: float, first_ns: float | None) -> Sc
 
 
 def settled(held: ScoreValue, found: ScoreValue, *, again: bool) -> ScoreValue:
-    """Return the score of a run after a comparison.
+    """Return the score of a run after a comparison; `again` if another one came before it.
 
-    One that was compared with several holders counts with the slowest result, so that it passes
+    A run that was compared with several holders counts with the slowest result, so that it passes
     none of them without having been faster.
     """
     return max(held, found, key=lambda each: each.upper_ns) if again else found

@@ -101,7 +101,7 @@ def before(final: Final, waiting: Iterable[Confirmation]) -> tuple[Confirmation,
 def next_pair(
     entries: Sequence[SubmissionId], results: Results
 ) -> tuple[tuple[SubmissionId, ...], Pair | None]:
-    """Return the order so far, and who has to be compared next; None once all is decided."""
+    """Return the order so far, and the pair to compare next; None once all is decided."""
     order: list[SubmissionId] = []
     for entry in entries:
         place = len(order)

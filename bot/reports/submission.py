@@ -17,13 +17,12 @@ from bot.domain.status import JobStatus, SubmissionStatus, numbered, show_cost
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import confirmation_line
+from bot.reports.machine import machine_lines, noisy_lines, turn_lines
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
     SLOWER_MOST,
     CaseResult,
-    Environment,
     Evaluation,
-    Isolation,
     StopReason,
     Timing,
 )
@@ -79,9 +78,9 @@ def evaluation_report(
         for case in evaluation.cases
         if case.message and case.message != evaluation.message
     ]
-    blocks += [Text(line, Tone.QUIET) for line in _ended_early(evaluation)]
-    blocks += [Text(line, Tone.QUIET) for line in _lifted(evaluation)]
-    blocks += [Text(line, Tone.QUIET) for line in _runs(evaluation.cases)]
+    blocks += [Text(line, Tone.BAD) for line in noisy_lines(evaluation)]
+    for notes in (turn_lines, _ended_early, _lifted, _runs):
+        blocks += [Text(line, Tone.QUIET) for line in notes(evaluation)]
     if evaluation.mode is Mode.PROFILE:
         blocks += [Text(line, Tone.QUIET) for line in kernel_lines(evaluation.log, SHOWN)]
     if evaluation.compiled is not None:
@@ -90,8 +89,7 @@ def evaluation_report(
         blocks.append(Text(IN_PROCESS, Tone.QUIET))
     if evaluation.log:
         blocks.append(Log("submission output", evaluation.log))
-    blocks.append(Text(machine_line(evaluation.environment), Tone.QUIET))
-    blocks.append(Text(isolation_line(evaluation.isolation), Tone.QUIET))
+    blocks += [Text(line, Tone.QUIET) for line in machine_lines(evaluation)]
     return Report(title or f"{evaluation.task} on {evaluation.gpu}", tuple(blocks))
 
 
@@ -145,9 +143,9 @@ def _gpu_time(evaluation: Evaluation) -> str:
     return f", {evaluation.gpu_s:.1f} GPU seconds"
 
 
-def _runs(cases: Sequence[CaseResult]) -> Iterator[str]:
+def _runs(evaluation: Evaluation) -> Iterator[str]:
     """Yield the raw runs of each benchmark: number, spread, and the median of each round."""
-    for case in cases:
+    for case in evaluation.cases:
         rounds = () if case.measurement is None else case.measurement.samples
         every = sorted(sample for each in rounds for sample in each)
         if every:
@@ -190,27 +188,6 @@ def compiled_line(compiled: Compiled) -> str:
         f"kernel: {compiled.registers} registers, {spills}, {compiled.shared} bytes of static "
         f"shared memory, {compiled.stack} of local{constant}"
     )
-
-
-def machine_line(environment: Environment) -> str:
-    """Return the machine and its software in one line."""
-    parts = [environment.gpu if environment.gpu != "CPU" else "", environment.cpu]
-    parts += [f"{environment.cores} cores", environment.platform, f"Python {environment.python}"]
-    parts += [f"torch {environment.torch}"] if environment.torch else []
-    parts += [f"driver {environment.driver}"] if environment.driver else []
-    parts += [f"input transfer: {environment.transport}"] if environment.transport != "none" else []
-    parts += [f"harness {environment.harness_version}"]
-    return "machine: " + ", ".join(part for part in parts if part)
-
-
-def isolation_line(isolation: Isolation) -> str:
-    """Return the present and the missing layers of the sandbox."""
-    layers = ", ".join(isolation.layers) or "no isolation layer"
-    line = f"sandbox: {isolation.outer}; {layers}"
-    if not isolation.missing:
-        return line
-    missing = "; ".join(f"{layer}: {reason}" for layer, reason in isolation.missing.items())
-    return f"{line}; missing: {missing}"
 
 
 def status_report(progress: SubmissionStatus, files: Sequence[StoredFile] = ()) -> Report:

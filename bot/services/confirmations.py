@@ -157,7 +157,7 @@ async def _contest_of(tx: Store, new: Score, own: tuple[Score, ...]) -> Contest 
 async def _present_contest(
     tx: Store, waiting: Confirmation, value: ScoreValue | None
 ) -> Contest | None:
-    """Return whom a held run would displace now, with this value."""
+    """Return the place that a held run would take now with this value, and its holder."""
     submission = await tx.submissions.get(waiting.submission)
     if submission is None or value is None:
         return None
@@ -271,7 +271,7 @@ async def _place(tx: Store, decided: Confirmation, value: ScoreValue) -> None:
 
 
 async def _drop(tx: Store, one: Confirmation, reason: str) -> bool:
-    """End a comparison with one who is not ranked; a new run meets the next holder."""
+    """End a comparison because one of the two is not ranked; then compare with the next holder."""
     await tx.confirmations.settle(one.id, ConfirmationState.DROPPED, reason=reason)
     if one.held is not None:
         await _place(tx, one, one.held)
@@ -279,7 +279,7 @@ async def _drop(tx: Store, one: Confirmation, reason: str) -> bool:
 
 
 async def _repeat(tx: Store, met: _Meeting, reading: Reading) -> bool:
-    """Go on after a run without a ratio: the one that failed is compared with itself first."""
+    """Go on after a run without a ratio: if one of the two failed, it is compared with itself."""
     one = met.confirmation
     counted = replace(one, attempts=one.attempts + 1)
     await tx.confirmations.count(one.id, counted.attempts, one.failures)

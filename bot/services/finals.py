@@ -35,7 +35,10 @@ from runners.contract.gpus import find_gpu_type
 async def start_final(
     store: Store, viewer: Viewer, decision: Decision, request: FinalRequest
 ) -> tuple[Final, ...]:
-    """Start a final on each GPU type that has two entries; UserError if one of them runs."""
+    """Start a final on each requested GPU type with two or more entries.
+
+    UserError when there is no such GPU type, or when a final still runs on one of them.
+    """
     board = await find_board(store, viewer, request.board)
     gpus = await _contested_gpus(store, board, request)
     started = []
@@ -61,8 +64,8 @@ async def _contested_gpus(store: Store, board: Board, request: FinalRequest) -> 
     if version is None or not can_confirm(version.definition):
         raise UserError(
             "no-comparison",
-            f"the own evaluation program of {board.name!r} times its submissions, so the judge "
-            "has no times of its own to compare",
+            f"{board.name!r} has its own evaluation program, which times its submissions, so the "
+            "judge has no times to compare",
         )
     gpus = board.gpus
     if request.gpu is not None:

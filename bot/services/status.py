@@ -22,7 +22,7 @@ from runners.contract.verdict import Stage
 
 _SAMPLE = 5
 """How many recent evaluations of the task are used to estimate the duration of one."""
-_POOL_SAMPLE = 20
+_GPU_SAMPLE = 20
 """How many recent evaluations on the GPU type are used to estimate when a slot becomes free."""
 _MIN_SAMPLE = 3
 """With fewer known durations than this, the longest is used."""
@@ -89,14 +89,14 @@ async def _queue_position(store: Store, version: TaskVersionId, job: Job) -> Que
     position = 1 + await store.jobs.ahead(job.id)
     running = (await store.jobs.backlog()).get(job.gpu, {}).get(JobState.RUNNING, 0)
     own = await store.results.durations(version, job.gpu, _SAMPLE)
-    of_pool = await store.results.gpu_durations(job.gpu, _POOL_SAMPLE)
-    estimate_s = waiting_time(own, of_pool, position, running)
+    on_gpu = await store.results.gpu_durations(job.gpu, _GPU_SAMPLE)
+    estimate_s = waiting_time(own, on_gpu, position, running)
     paused = (await store.moderation.gpu_pauses()).get(job.gpu)
     return QueuePosition(position, estimate_s, paused, running)
 
 
 def waiting_time(
-    own_s: Sequence[float], pool_s: Sequence[float], position: int, slots: int
+    own_s: Sequence[float], gpu_s: Sequence[float], position: int, slots: int
 ) -> float | None:
     """Return the seconds until the job at this queue position ends; None when they are unknown.
 
@@ -106,10 +106,10 @@ def waiting_time(
     The first known durations are too short, because short jobs end first. With few durations on
     the GPU type, the result is None. With few durations of the task, its longest is used.
     """
-    if len(pool_s) < _MIN_SAMPLE or slots < 1:
+    if len(gpu_s) < _MIN_SAMPLE or slots < 1:
         return None
-    own_s = own_s or pool_s
-    each_s = statistics.fmean(pool_s)
+    own_s = own_s or gpu_s
+    each_s = statistics.fmean(gpu_s)
     lasts_s = max(own_s) if len(own_s) < _MIN_SAMPLE else statistics.median(own_s)
     return each_s * (position - 0.5) / slots + lasts_s
 

@@ -104,7 +104,10 @@ START_TIMEOUT_S = 10.0
 CLOSES_S = 5
 """Seconds that running requests may still take when the server closes."""
 MOST_AT_ONCE = 4000
-"""The most connections and requests; further ones are told to retry. An open live page uses one."""
+"""The most connections and concurrent requests; an open live page uses one of each.
+
+Further requests are told to retry.
+"""
 SPARE = 100
 """How many connections are kept free by closing the longest idle ones."""
 OTHER_FILES = 512

@@ -25,7 +25,7 @@ from bot.web.middleware import NOSNIFF, REQUEST_ID, SecurityHeadersProtocol
 IDLE_S = 75
 """Seconds between two requests: popcorn-cli polls every 5 s, proxies keep connections a minute."""
 HEAD_S = 10.0
-"""Seconds for a request's header, from the connection's start or from the header's first byte."""
+"""Seconds for a request's head, from the connection's start or from the head's first byte."""
 RECEIVE_S = 75.0
 """Seconds in which a client must read some part of the response being sent."""
 PER_ADDRESS = 64
@@ -227,7 +227,7 @@ class ClientConnection(SecurityHeadersProtocol):
         return _Wait.HEAD if begun or cycle is None else _Wait.NEXT
 
     def _on_timeout(self) -> None:
-        """Close the connection; a client that sent half a header gets the reason."""
+        """Close the connection; a client that sent half a head gets the reason."""
         if self._wait is not _Wait.HEAD or not self._has_half_a_head():
             self.close()
             return

@@ -98,9 +98,9 @@ class WebContext:
     public_url: str | None = None
     """The server's public URL, if configured."""
     prices: Prices = field(default_factory=dict)
+    """What a second of each GPU type costs."""
     confirm_places: bool = True
     """Whether runs for the first places are held back until they are compared."""
-    """What a second of each GPU type costs."""
     device_metrics: bool = False
     """Whether the evaluation server counts with `ncu` if a request does not say."""
     export_slots: asyncio.Semaphore = field(

@@ -18,7 +18,7 @@ _MARGIN = 0.03
 
 @dataclass(frozen=True, slots=True)
 class IntervalMark:
-    """A standing's time with its interval, and the span of all who share its rank, if any."""
+    """A standing's time and interval, and the span of all who share its rank, on a scale of 100."""
 
     at: float
     left: float
@@ -29,7 +29,7 @@ class IntervalMark:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """The spans of some standings on one scale, and the times at its ends in nanoseconds."""
+    """The intervals of some standings on one scale, and the times at its ends in nanoseconds."""
 
     rows: tuple[IntervalMark, ...]
     low_ns: float
@@ -121,7 +121,7 @@ def _interval(standing: Standing, group: _Group, scale: _Scale) -> IntervalMark:
 
 
 def _ends(standing: Standing) -> tuple[float, float]:
-    """Return the interval's ends; if wider than its time, it ends at a tenth of the time."""
+    """Return the interval's ends; the lower one is at least a tenth of the time."""
     value = standing.score.value
     least = 0.1 * value.time_ns
     return max(least, value.time_ns - value.uncertainty_ns), value.upper_ns

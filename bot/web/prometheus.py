@@ -41,7 +41,7 @@ class _Scrape(Collector):
         )
         yield from _connection_metrics(self._connections)
         if self._metrics is not None:
-            yield from _pool_metrics(self._metrics.gpus)
+            yield from _gpu_metrics(self._metrics.gpus)
             yield from _evaluation_metrics(self._metrics.tallies)
             yield _lost_leases(self._metrics)
             help_text = "Workers that send heartbeats, over all processes and machines"
@@ -65,7 +65,7 @@ def _connection_metrics(connections: Sequence[ServiceConnection]) -> Iterator[co
             yield core.GaugeMetricFamily(f"{name}_latency_seconds", help_text, value=latency_s)
 
 
-def _pool_metrics(pools: Iterable[GpuMetrics]) -> Iterator[core.Metric]:
+def _gpu_metrics(gpus: Iterable[GpuMetrics]) -> Iterator[core.Metric]:
     jobs = core.GaugeMetricFamily(
         "podium_jobs", "Jobs that have not ended", labels=("gpu", "state")
     )
@@ -73,7 +73,7 @@ def _pool_metrics(pools: Iterable[GpuMetrics]) -> Iterator[core.Metric]:
     slots = _by_gpu("podium_slots", "Evaluations that may run at once")
     lost = _by_gpu("podium_cards_out_of_service", "Cards that get no jobs until they work again")
     paused = _by_gpu("podium_pool_paused", "Whether an admin has paused the GPU type")
-    for gpu, same in _bounded(pools):
+    for gpu, same in _by_label(gpus):
         jobs.add_metric((gpu, "queued"), sum(each.queued for each in same))
         jobs.add_metric((gpu, "running"), sum(each.running for each in same))
         waits.add_metric((gpu,), max(each.waits_s for each in same))
@@ -87,12 +87,12 @@ def _by_gpu(name: str, help_text: str) -> core.GaugeMetricFamily:
     return core.GaugeMetricFamily(name, help_text, labels=("gpu",))
 
 
-def _bounded(pools: Iterable[GpuMetrics]) -> Iterator[tuple[str, list[GpuMetrics]]]:
-    """Yield the label and its pools: the types beyond `MOST_GPUS` share the label `OTHER`."""
+def _by_label(gpus: Iterable[GpuMetrics]) -> Iterator[tuple[str, list[GpuMetrics]]]:
+    """Yield each label with its GPU types: those beyond `MOST_GPUS` share the label `OTHER`."""
     groups: dict[str, list[GpuMetrics]] = defaultdict(list)
-    for pool in sorted(pools, key=lambda each: (-each.slots, each.gpu)):
-        known = pool.gpu in groups or len(groups) < MOST_GPUS
-        groups[pool.gpu if known else OTHER].append(pool)
+    for each in sorted(gpus, key=lambda one: (-one.slots, one.gpu)):
+        known = each.gpu in groups or len(groups) < MOST_GPUS
+        groups[each.gpu if known else OTHER].append(each)
     yield from sorted(groups.items())
 
 
@@ -145,7 +145,7 @@ def _buckets(counts: Iterable[Sequence[int]]) -> list[tuple[str, float]]:
 
 
 def _lost_leases(metrics: Metrics) -> core.Metric:
-    """Return the counter, with 0 for pools without any: a rate misses a series that begins at 1."""
+    """Return the counter, 0 for GPU types without any: a rate misses a series that begins at 1."""
     leases = {**dict.fromkeys((each.gpu for each in metrics.gpus), 0), **metrics.lost_leases}
     counts = Counter[str]()
     for index, (gpu, jobs) in enumerate(sorted(leases.items(), key=lambda each: -each[1])):

@@ -180,6 +180,7 @@ def environment_of(
             "timing": session.timing,
             "transport": session.transport,
             "slowed": dict(session.slowed),
+            "clocks": session.clocks or environment.clocks,
         }
     )
 

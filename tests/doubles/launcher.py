@@ -58,6 +58,8 @@ PARSER = "bot.services.parser_process"
 """Started by `-c` with a text that imports its `main`, and with the folder of our modules."""
 CANDIDATES = "tests.doubles.candidates"
 """Started only by that module."""
+TEMPLATE = "tests.doubles.launcher"
+"""A template that is forked from one that has imported torch."""
 _JUDGE = ("runners.harness.__main__", "runners.harness.server")
 _DOORS = (
     "bot.__main__", "bot.app.installation", "bot.cli.client", "bot.cli.errors", "bot.cli.follow",
@@ -67,10 +69,12 @@ _DOORS = (
 IMPORTED = {
     "judge": (*_JUDGE, CANDIDATES),
     "doors": _DOORS,
-    "doors and judge": _JUDGE + _DOORS,
-    "container": (*_JUDGE, CONTAINER),
+    "doors and judge": _DOORS,
+    "container": (CONTAINER,),
 }
 """What each kind of template imports, what a harness needs first."""
+FORKED = {"doors and judge", "container"}
+"""Kinds that are forked from "judge", because importing torch takes seconds."""
 BRIEF_ROUNDS = evaluation.RoundPolicy(looks=(3,), samples=10)
 """Those of a ranked run, a fifth of the usual work; the usual ones have tests of their own."""
 JUDGING = {"demo", "judge", "submit", "task", "up", "worker"}
@@ -91,16 +95,13 @@ class Start(BaseModel):
     def template(self) -> str | None:
         """The kind of template that it needs; None if the interpreter starts it."""
         harness = self.module == HARNESS and "PYTHONPATH" not in self.environment
-        if harness or self.module == CANDIDATES:
+        template = self.module == TEMPLATE and FORKED & {*self.arguments[:1]}
+        if harness or template or self.module == CANDIDATES:
             return "judge"
-        if self.module == CONTAINER:
-            return "container"
-        if self.module == PARSER:
-            return "doors"
         if self.module == "bot":
             local = "local" in self.environment.get("PODIUM_RUNNERS", "local")
             return "doors and judge" if local and JUDGING & {*self.arguments[:1]} else "doors"
-        return None
+        return {CONTAINER: "container", PARSER: "doors"}.get(self.module)
 
     @property
     def searched(self) -> list[str]:
@@ -116,6 +117,9 @@ class Start(BaseModel):
             del sys.modules[self.module]
             runpy.run_module(self.module, run_name="__main__", alter_sys=True)
             return None
+        if self.module == TEMPLATE:
+            _be_template(*self.arguments[:1])
+            return 0
         alone = self.module in {PARSER, CANDIDATES}
         main = self.module if alone else f"{self.module}.__main__"
         status: int | None = importlib.import_module(main).main()
@@ -188,14 +192,14 @@ def fork(start: Start, streams: Sequence[int]) -> int:
 def _template(kind: str) -> Template:
     """This process's own template, which ends with it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    server = subprocess.Popen(
-        [sys.executable, "-m", "tests.doubles.launcher", kind, _ROOM],
-        cwd=ROOT,
-        stdin=theirs.fileno(),
-        stdout=subprocess.DEVNULL,
-        env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "OMP_WAIT_POLICY": "PASSIVE"},
-    )
-    theirs.close()
+    with theirs, warm() if kind in FORKED else nullcontext():
+        server = subprocess.Popen(
+            [sys.executable, "-m", TEMPLATE, kind, _ROOM],
+            cwd=ROOT,
+            stdin=theirs.fileno(),
+            stdout=subprocess.DEVNULL,
+            env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "OMP_WAIT_POLICY": "PASSIVE"},
+        )
 
     def end() -> None:
         ours.close()
@@ -208,7 +212,11 @@ def _template(kind: str) -> Template:
 def main() -> None:
     """Run as a template whose socket is standard input."""
     evaluation.RANKED_ROUNDS = BRIEF_ROUNDS  # before anything else imports it
-    for name in IMPORTED[sys.argv[1]]:
+    _be_template(sys.argv[1])
+
+
+def _be_template(kind: str) -> None:
+    for name in IMPORTED[kind]:
         importlib.import_module(name)
         if name in _JUDGE:
             _OF_HARNESS.update(sys.modules)

@@ -1,7 +1,8 @@
-"""`podium show`, `template`, `export` and `final`: read boards and submissions, and end a season.
+"""`podium show`, `template`, `export` and `final`: read boards and submissions, compare entries.
 
 `show` prints a board's standings, a submission's report, or the list of boards. `export` writes a
-board with its sources and every measurement, for researchers. `final` compares its first entries.
+board with its sources and every measurement, for researchers. `final` compares a board's first
+entries, each with the one before.
 """
 
 import asyncio
@@ -206,7 +207,7 @@ async def _export(
 
 
 POLL_S = 2.0
-"""Seconds between two looks at a running final."""
+"""Seconds between two polls of a running final."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +268,7 @@ async def _ended(
 ) -> Sequence[Final]:
     """Print the progress of the finals until all have ended; return them."""
     line.say(
-        f"the final of {board} has begun; it goes on if this command ends, and "
+        f"the final of {board} has begun; it continues if this command ends, and "
         f"`podium final {board} --show{client.suffix}` shows it"
     )
     said: dict[str, str] = {}

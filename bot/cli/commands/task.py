@@ -231,7 +231,7 @@ def pack(
     kind = "competition" if path.is_file() else "task"
     words = (
         f"{file}: {len(files)} files, {len(packed):,} bytes; next: {publish_command}, or upload "
-        f"the zip in any form for a {kind}"
+        f"the zip as a {kind} in the browser or on Discord"
     )
     line.answer(words, {"zip": str(file), "files": files}, as_json=as_json)
 

@@ -181,7 +181,7 @@ async def final(
     cancel: bool = False,
     reason: app_commands.Range[str, 0, 300] = "",
 ) -> None:
-    """Start a final; while one runs, show how far it is."""
+    """Start or cancel a final; if one already runs, show how far it is."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         store, viewer = context_of(interaction).store, await roles.viewer_of(interaction)

@@ -129,8 +129,8 @@ A file may name its board and GPU types in a header, the comments at its top:
 #!PODIUM gpus H100 L4
 ```
 `/profile notices` turns on notifications about deadlines, lost ranks and records.
-Times are medians with a 95 % confidence interval. Lower is better, and times that cannot be told \
-apart share a rank. All commands are listed below."""
+Times are by the judge's own clock, with their uncertainty (±). Lower is better, and times that \
+cannot be told apart share a rank. All commands are listed below."""
 
 
 @app_commands.command(name="help", description="Getting started and list of commands")

@@ -87,7 +87,7 @@ async def notices(
     lost_rank: bool | None = None,
     record: bool | None = None,
 ) -> None:
-    """Without an option, only show the current settings."""
+    """Switch these notifications on or off, and show which are on."""
     async with replying(interaction) as answer:
         context = context_of(interaction)
         person = await context.person(interaction.user)

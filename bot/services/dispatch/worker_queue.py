@@ -129,7 +129,7 @@ class StoreQueue:
     ) -> bool:
         if job.check_run is not None:
             return await self._store.check_runs.accept(job.id, job.fence, evaluation)
-        value = score(request.task, evaluation)
+        value = score(request.task, evaluation, ranked=not job.is_system_job)
         if await self._confirmation(job) is not None:
             value = None  # `bot.services.confirmations` decides by the ratio
         if value is None or job.is_system_job or request.rounds is not None:

@@ -169,7 +169,7 @@ where submission = $1 and gpu = $2
 returning task_version
 
 -- name: recount
--- What the triggers keep for a score that is new or deleted.
+-- Triggers do this for a score that is new or deleted, but not for one that a final has changed.
 select recount(scores.task_version, scores.gpu, person),
     find_records(scores.task_version, scores.gpu, submission),
     keep_record(scores.task_version, scores.gpu, submission)

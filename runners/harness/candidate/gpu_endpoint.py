@@ -25,12 +25,20 @@ class KernelError(Exception):
     """Device code could not be launched or failed while it ran."""
 
 
+def make_context() -> None:
+    """Create the CUDA context, and load the calibration kernel's CUDA kernels before any window."""
+    torch.cuda.init()  # type: ignore[no-untyped-call]
+    numbers = torch.zeros(1, dtype=torch.int32, device="cuda")
+    numbers.view(torch.uint8).fill_(1)
+    numbers.amax()
+    torch.cuda.synchronize()
+
+
 class GpuEndpoint:
     """The candidate's CUDA context, with the judge's memory mapped into it."""
 
     def __init__(self, host: mmap.mmap, shared: channel.DeviceFds, fds: list[int]) -> None:
-        torch.cuda.init()  # type: ignore[no-untyped-call]
-        torch.zeros(1, device="cuda")  # creates the context
+        make_context()
         self.host = host
         self.turn = 0
         self.shared = shared
@@ -46,14 +54,6 @@ class GpuEndpoint:
         self.begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.fills: dict[tuple[values.TensorNode, ...], Callable[[Any], Any]] = {}
-        self._load()
-
-    def _load(self) -> None:
-        """Load the CUDA kernels of the calibration kernel now, so that no window pays for it."""
-        numbers = torch.zeros(1, dtype=torch.int32, device="cuda")
-        numbers.view(torch.uint8).fill_(1)
-        numbers.amax()
-        torch.cuda.synchronize()
 
     def fetch(self, node: values.TensorNode) -> torch.Tensor:
         """Return the input tensor that a node describes, on the device that the node names."""

@@ -41,6 +41,7 @@ SLOWED = {
 The power cap is not among them, because a heavy kernel reaches it by itself. Source: NVML API,
 `nvmlClocksEventReasons`.
 """
+_AT_POWER_CAP = 0x04
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class Readings:
     uuid: str
     driver: str
     clocks: dict[str, float] = field(default_factory=dict)
+    """As in `evaluation.Environment`."""
 
 
 class Monitor:
@@ -94,26 +96,31 @@ class Monitor:
         return int(count.value) if status == 0 else 0
 
     def read(self) -> Readings | None:
-        """The GPU's identity, clocks (MHz), temperature (C) and power (W); None without NVML."""
+        """The GPU's identity and its state; None without NVML."""
         if self.nvml is None:
             return None
         return Readings(
             name=_text(self.nvml.nvmlDeviceGetName, self.device),
             uuid=_text(self.nvml.nvmlDeviceGetUUID, self.device),
             driver=_text(self.nvml.nvmlSystemGetDriverVersion),
-            clocks=self._clocks(self.nvml),
+            clocks=self.clocks(),
         )
 
     def slowed_by(self) -> tuple[str, ...]:
         """The reasons that slow the GPU now, as in `SLOWED`; () if there are none."""
-        reasons = ctypes.c_ulonglong()
-        if self.nvml is None:
-            return ()
-        if _function(self.nvml, _REASONS)(self.device, ctypes.byref(reasons)) != 0:
-            return ()
-        return tuple(name for bit, name in SLOWED.items() if reasons.value & bit)
+        reasons = self._reasons(self.nvml) if self.nvml else 0
+        return tuple(name for bit, name in SLOWED.items() if reasons & bit)
 
-    def _clocks(self, nvml: ctypes.CDLL) -> dict[str, float]:
+    def _reasons(self, nvml: ctypes.CDLL) -> int:
+        reasons = ctypes.c_ulonglong()
+        status = _function(nvml, _REASONS)(self.device, ctypes.byref(reasons))
+        return reasons.value if status == 0 else 0
+
+    def clocks(self) -> dict[str, float]:
+        """The state now, as in `evaluation.Environment.clocks`, without what cannot be read."""
+        nvml = self.nvml
+        if nvml is None:
+            return {}
         value = ctypes.c_uint()
         readings: dict[str, float] = {}
         for name, kind in _CLOCKS.items():
@@ -123,6 +130,9 @@ class Monitor:
             readings["temperature_c"] = float(value.value)
         if nvml.nvmlDeviceGetPowerUsage(self.device, ctypes.byref(value)) == 0:
             readings["power_w"] = value.value / 1000
+        if nvml.nvmlDeviceGetEnforcedPowerLimit(self.device, ctypes.byref(value)) == 0:
+            readings["power_limit_w"] = value.value / 1000
+        readings["power_capped"] = float(bool(self._reasons(nvml) & _AT_POWER_CAP))
         return readings
 
 

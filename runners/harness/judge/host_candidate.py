@@ -95,6 +95,10 @@ class HostCandidate:
         """Return the reasons that slow the GPU now and make times meaningless; () if none does."""
         return ()
 
+    def clocks(self) -> dict[str, float]:
+        """Return the state of the GPU, as in `evaluation.Environment`; empty without a GPU."""
+        return {}
+
     def _plan(self, value: object) -> Plan:
         plan = planned(value)
         if plan.host_size > self.arena.size:

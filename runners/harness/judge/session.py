@@ -49,6 +49,8 @@ class EvaluationSession:
     files: list[EvaluationFile] = field(default_factory=list)
     durations_s: dict[str, float] = field(default_factory=dict)
     slowed: Counter[str] = field(default_factory=Counter)
+    clocks: dict[str, float] = field(default_factory=dict)
+    """The state of the GPU after the last timed round, as in `evaluation.Environment`."""
     compiled: Compiled | None = None
     extra_candidates: ExitStack = field(default_factory=ExitStack)
     """Ends the candidates that exist in addition to the judged ones, such as a reference's. They
@@ -175,6 +177,10 @@ class TaskCode(ABC):
     @abstractmethod
     def mismatch(self, data: Any, output: object, expected: values.Node | None) -> str | None:  # noqa: ANN401
         """Return why an output is wrong, or None; may change `data`, the judge's private input."""
+
+    def reference_source(self, request: EvaluationRequest) -> str | None:  # noqa: ARG002
+        """Return a submission that is the task's reference; None if there is none."""
+        return None
 
     def opened(self, session: EvaluationSession) -> AbstractContextManager[None]:  # noqa: ARG002
         """Return a context that holds what the code needs while one evaluation is graded."""

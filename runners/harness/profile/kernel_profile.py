@@ -26,7 +26,7 @@ from runners.harness.sandbox.make import MADE, End
 from runners.harness.sandbox.program import RESULT_FD, Program, own_script, python
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.watched_program import WatchedProgram
-from runners.harness.timing.stopwatch import WARM_UPS
+from runners.harness.timing.calls import WARM_UPS
 from runners.harness.toolchains.ncu import KERNELS_MOST, MORE_SECTIONS, SECTIONS, Details, Ncu
 from runners.harness.verdicts import VerdictError
 from runners.languages import Recipe

@@ -263,10 +263,10 @@ async def upkeep(store: Store) -> None:
         return
     for number in await store.requests.overdue(board.id, KEPT):
         await store.jobs.request_cancel(number)
-    await forget(store)
+    await delete_ended(store)
 
 
-async def forget(store: Store, age: timedelta = KEPT, person: PersonId | None = None) -> int:
-    """Delete a person's, or all, requests that ended more than `age` ago; returns their number."""
+async def delete_ended(store: Store, age: timedelta = KEPT, person: PersonId | None = None) -> int:
+    """Delete a person's, or all, requests that ended more than `age` ago; return their number."""
     board = await store.boards.find(BOARD)
     return 0 if board is None else await store.requests.delete_ended(board.id, age, person)

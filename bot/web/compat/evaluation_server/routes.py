@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.web.compat.evaluation_server import http, metrics, responses
-from bot.web.compat.evaluation_server.jobs import KEPT_LEAST, find_request, forget, upkeep
+from bot.web.compat.evaluation_server.jobs import KEPT_LEAST, delete_ended, find_request, upkeep
 from bot.web.context import context_of
 
 __all__ = ["router", "upkeep"]
@@ -105,7 +105,7 @@ async def cleanup(request: Request) -> Response:
     """Remove the caller's jobs that ended a while ago; an admin's token removes everyone's."""
     viewer = await http.submitter_of(request)
     person = None if viewer.sees_all else viewer.person
-    removed = await forget(context_of(request).store, KEPT_LEAST, person)
+    removed = await delete_ended(context_of(request).store, KEPT_LEAST, person)
     return http.answer(200, {"status": "cleanup_completed", "removed": removed})
 
 

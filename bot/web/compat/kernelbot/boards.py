@@ -58,7 +58,7 @@ def _unknown(gpu: str) -> http.Json:
 
 
 async def queue_if_available(store: Store, gpu: str) -> http.Json | None:
-    """Return the queue of a GPU type; None, without which callers can do, if the database fails."""
+    """Return a GPU type's queue; None if the database fails, because callers can do without it."""
     with suppress(StoreError):
         return await runner_queue(store, gpu)
     return None

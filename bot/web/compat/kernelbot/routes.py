@@ -68,14 +68,14 @@ _REASON = "by popcorn-cli"
 _ELSEWHERE = {
     "rate-limits": "limits on submissions are set by PUT /api/v1/admin/limits, or on Discord",
     "visibility": "who may see a board is changed by PATCH /api/v1/leaderboards/NAME",
-    "submission": "nobody can submit after the deadline; to open the board again, change that "
-    "by PATCH /api/v1/leaderboards/NAME",
+    "submission": "a board closes at its deadline; to open it again, change the deadline by "
+    "PATCH /api/v1/leaderboards/NAME",
     "submissions": "submissions are taken off one by one: DELETE /admin/submissions/N; all of a "
     "board are in GET /api/v1/leaderboards/NAME/export",
     "application-validations": "every ranked answer is checked when it is timed; there is no later "
     "validation",
     "invites": "people are invited by their names: /leaderboard invite on Discord",
-    "update-problems": "a set of tasks is published by `podium task publish SET.yaml`",
+    "update-problems": "a competition is published by `podium task publish SET.yaml`",
     "leaderboards": "boards are made by `podium task publish DIR` or /leaderboard create on "
     "Discord, and deleted by /leaderboard delete, which first sends the sources",
     "ban": "people are banned by /admin ban on Discord",

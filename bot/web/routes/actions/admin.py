@@ -1,4 +1,4 @@
-"""`/admin`: bans, disqualifications, rejudging, pauses and limits; the audit log."""
+"""`/admin`: bans, disqualifications, rejudging, pauses, limits and finals; the audit log."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -28,12 +28,12 @@ ROWS = 50
 """Rows on one page of the audit log."""
 _EVERYTHING = Viewer(NOBODY, sees_all=True)
 _MOST, _MOST_MINUTES = 100_000, 525_600
-"""The limits of a rate limit: its submissions, and the minutes of its window."""
+"""The most submissions that a rate limit may allow, and the most minutes of its window."""
 
 
 @router.get("")
 async def overview(request: Request, browser: SignedIn) -> Response:
-    """Show limits, pauses, bans, workers and statistics, with a form for each action."""
+    """Show limits, pauses, bans, finals, workers and statistics, with a form for each action."""
     return await _page(request, browser)
 
 

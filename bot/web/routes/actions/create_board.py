@@ -69,7 +69,7 @@ async def _upload(context: WebContext, submitted: sessions.SubmittedForm) -> pag
     upload = await page.upload_of(context.store, fields, request)
     if not (request.gpus or upload.task.gpus):
         offered = await possible_gpus(context.store, upload.task)
-        gpu_names = ", ".join(offered) or "start a worker, or write them, such as H100"
+        gpu_names = ", ".join(offered) or "no worker offers any, so write them, such as H100"
         raise UserError("no-gpu", f"choose the board's GPU types: {gpu_names}")
     await validate_publish(context.store, context.clock, upload.request, upload.task)
     return upload

@@ -38,7 +38,7 @@ async def sign_in_page(request: Request, target: Next = None) -> Response:
 async def link_page(
     request: Request, key: Annotated[str, Query(max_length=_LONGEST)] = ""
 ) -> Response:
-    """Show the page of `podium up`'s link; only its button uses the link: programs open links."""
+    """Show the page of `podium up`'s link; only its button uses it, because previews open links."""
     _require_local(request)
     values = {"title": "Sign in", "key": key}
     return await show(request, None, "actions/sign_in_by_link.html", values)

@@ -124,7 +124,7 @@ def _describe_token(operation: dict[str, Any]) -> None:
 
 
 def _describe_condition(operation: dict[str, Any]) -> None:
-    """Describe a required `If-Match`, and the response when it is missing."""
+    """Describe `If-Match` as required; the route itself answers a request without it."""
     for parameter in operation.get("parameters", []):
         if parameter["name"].lower() == "if-match":
             parameter |= {"required": True, "schema": {"type": "string", "maxLength": 100}}

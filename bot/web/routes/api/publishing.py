@@ -153,7 +153,7 @@ async def update(
 async def configure(
     request: Request, name: openapi.BoardName, viewer: auth.MayCreate
 ) -> BoardAnswer:
-    """Change a board's deadline, its GPU types, or who may see it and its sources."""
+    """Change a board's deadline, GPU types or pools, or who may see it and its sources."""
     context = context_of(request)
     board = await lookup.own_board(context.store, viewer, name)
     options = await bodies.read(request, api.BoardOptions, BODY_MAX)

@@ -167,7 +167,7 @@ class Absence:
 async def board(
     request: Request, name: str, viewer: auth.AnyViewer, query: Annotated[BoardPageQuery, Query()]
 ) -> Response:
-    """Show the standings; the page is rendered once for all who request it at the same time."""
+    """Show the standings; requests of the same viewer within a second share one rendered page."""
     context = context_of(request)
 
     async def make() -> rendering.RenderedPage:

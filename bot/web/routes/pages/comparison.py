@@ -154,7 +154,7 @@ async def comparison(
 async def _compare_alone(
     context: WebContext, viewer: Viewer, first: SubmissionId, second: SubmissionId
 ) -> _RenderedDiff:
-    """Run one comparison at a time: each may keep the interpreter busy for almost a second."""
+    """Run one comparison at a time: each may keep the interpreter busy for up to 0.4 s."""
     try:
         async with asyncio.timeout(WAIT_S):
             await context.comparison_lock.acquire()

@@ -18,5 +18,5 @@ async def test_one_message_waits_for_its_own_turn() -> None:
     await pace.wait_turn(1)
     assert EDIT_INTERVAL_S - 0.2 < pace.wait_for(1) <= EDIT_INTERVAL_S
     assert pace.wait_for(2) == 0
-    pace.forget(1)
+    pace.remove(1)
     assert pace.wait_for(1) == 0

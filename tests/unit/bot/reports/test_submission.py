@@ -7,13 +7,10 @@ from bot.reports.submission import (
     VERDICT_WORDS,
     compiled_line,
     evaluation_report,
-    isolation_line,
-    machine_line,
 )
 from runners.contract.evaluation import (
     CaseKind,
     CaseStatus,
-    Isolation,
     StopReason,
     Timing,
 )
@@ -154,22 +151,6 @@ def test_what_a_compiler_told_is_one_line() -> None:
 def test_what_the_candidate_printed_is_a_log() -> None:
     report = evaluation_report(make_evaluation(log="hello"))
     assert [block.text for block in report.blocks if isinstance(block, Log)] == ["hello"]
-
-
-def test_a_machine_without_a_gpu_is_named_by_its_processor() -> None:
-    assert machine_line(make_environment()).startswith("machine: test, 2 cores")
-
-
-def test_a_machine_with_a_gpu_begins_with_it() -> None:
-    environment = make_environment("H200").model_copy(update={"torch": "2.13", "driver": "580"})
-    assert machine_line(environment).startswith("machine: H200, test")
-    assert "torch 2.13, driver 580" in machine_line(environment)
-
-
-def test_missing_layers_are_said_with_their_reasons() -> None:
-    isolation = Isolation(outer="unshare", layers=("limits",), missing={"landlock": "old kernel"})
-    assert isolation_line(isolation) == "sandbox: unshare; limits; missing: landlock: old kernel"
-    assert isolation_line(Isolation(outer="none")) == "sandbox: none; no isolation layer"
 
 
 def test_raw_runs_and_costs_are_told_at_a_glance() -> None:

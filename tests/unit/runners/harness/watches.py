@@ -60,7 +60,8 @@ def two_candidates(stopwatch: WorkloadTimer) -> Iterator[tuple[HostCandidate, Ho
 def idle_candidate() -> Any:  # noqa: ANN401 - no seat, but a round that is told asks no more of it
     """A trusted seat without a process."""
     process = SimpleNamespace(may_run=False)
-    return SimpleNamespace(call=lambda *_: None, handle=SimpleNamespace(process=process))
+    handle = SimpleNamespace(process=process)
+    return SimpleNamespace(call=lambda *_: None, handle=handle, clocks=dict)
 
 
 def without_gpu(monkeypatch: pytest.MonkeyPatch, timed: Round) -> Any:  # noqa: ANN401 - a double

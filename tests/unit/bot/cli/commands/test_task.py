@@ -60,7 +60,7 @@ def test_a_competition_is_packed_with_its_tasks(
     problems = "[{directory: set/double, name: one}, {directory: set/double, name: two}]"
     (tmp_path / "cup.yaml").write_text(f"name: Cup\nproblems: {problems}\n", encoding="utf-8")
     assert _pack("cup.yaml") == 0
-    assert "podium task publish cup.yaml, or upload the zip in any form for a competition" in (
+    assert "podium task publish cup.yaml, or upload the zip as a competition in " in (
         capsys.readouterr().out
     )
     parsed = read_competition((tmp_path / "cup.zip").read_bytes())

@@ -38,6 +38,7 @@ def library(reasons: int = 0, **changes: object) -> SimpleNamespace:
         "nvmlDeviceGetClockInfo": number(1980),
         "nvmlDeviceGetTemperature": number(41),
         "nvmlDeviceGetPowerUsage": number(132_500),
+        "nvmlDeviceGetEnforcedPowerLimit": number(700_000),
         "nvmlDeviceGetCurrentClocksEventReasons": number(reasons),
     }
     return SimpleNamespace(**calls | changes)
@@ -58,7 +59,8 @@ def test_a_gpu_is_read(watching: Callable[..., Monitor]) -> None:
     assert found is not None
     assert (found.name, found.uuid, found.driver) == ("NVIDIA H200", "GPU-ab", "580.159")
     assert found.clocks == {
-        "sm_mhz": 1980.0, "memory_mhz": 1980.0, "temperature_c": 41.0, "power_w": 132.5,
+        "sm_mhz": 1980.0, "memory_mhz": 1980.0, "temperature_c": 41.0,
+        "power_w": 132.5, "power_limit_w": 700.0, "power_capped": 0.0,
     }  # fmt: skip
 
 
@@ -67,6 +69,13 @@ def test_what_cannot_be_read_is_left_out(watching: Callable[..., Monitor]) -> No
 
     assert found is not None
     assert (found.name, "power_w" in found.clocks) == ("", False)
+
+
+@pytest.mark.parametrize(("bits", "capped"), [(0x4, 1.0), (0x5, 1.0), (0x81, 0.0)])
+def test_a_gpu_at_its_power_limit_is_read_as_such(
+    watching: Callable[..., Monitor], bits: int, capped: float
+) -> None:
+    assert watching(reasons=bits).clocks()["power_capped"] == capped
 
 
 @pytest.mark.parametrize("bit", sorted(SLOWED))
@@ -97,7 +106,7 @@ def test_a_machine_without_nvml_tells_nothing(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(ctypes, "CDLL", refuse)
     found = Monitor("GPU-ab")
 
-    assert (found.read(), found.slowed_by()) == (None, ())
+    assert (found.read(), found.slowed_by(), found.clocks()) == (None, (), {})
 
 
 @pytest.mark.parametrize(

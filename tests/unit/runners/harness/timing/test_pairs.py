@@ -21,12 +21,14 @@ from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan
 from runners.harness.protocol.values import Node
 from runners.harness.timing import pairs
+from runners.harness.timing.calls import WARM_UPS
 from runners.harness.timing.clocks import own_value
+from runners.harness.timing.intervals import log_interval
 from runners.harness.timing.pairs import LOOKED_OFTEN, PairedTimer, RivalFailedError, of_rival
-from runners.harness.timing.rounds import HIDDEN_NS, Round, Trains, log_interval
+from runners.harness.timing.rounds import HIDDEN_NS, Round, Trains
 from runners.harness.timing.samples import Samples, SlowCalls
 from runners.harness.timing.stop_rule import StopRule
-from runners.harness.timing.stopwatch import WARM_UPS, WorkloadTimer
+from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import MachineError, VerdictError
 from tests.doubles.judging import SORTED
 from tests.unit.runners.harness.conftest import Sit

@@ -333,6 +333,18 @@ def test_samples_of_a_gpu_that_protects_itself_are_left_out_and_counted_by_reaso
     }  # fmt: skip
 
 
+def test_the_state_of_the_gpu_is_read_while_the_last_timed_candidate_lives(
+    machine: Machine, time_round: Callable[[], Round], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HostCandidate, "clocks", lambda _: {"alive": float(machine.lives)})
+
+    time_round()
+
+    session = machine.stopwatch.session
+    session.on_gpu = False  # else the real GPU would be asked who it is
+    assert environment_of(session.request, session).clocks == {"alive": 1.0}
+
+
 def test_a_gpu_that_goes_on_protecting_itself_is_not_fit(
     machine: Machine, time_round: Callable[[], Round], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""What is accepted, how it is followed to its end, and when it is forgotten."""
+"""What is accepted, how it is followed to its end, and when it is deleted."""
 
 import asyncio
 from datetime import timedelta
@@ -20,8 +20,8 @@ from bot.web.compat.evaluation_server.jobs import (
     ClosingError,
     NoRunnerError,
     accept,
+    delete_ended,
     find_request,
-    forget,
     margin_s,
     upkeep,
     wait,
@@ -292,11 +292,11 @@ def test_the_answer_is_sent_before_the_caller_hangs_up(timeout: int, margin: flo
 
 
 async def test_nothing_is_forgotten_where_nothing_was_asked(memory_store: MemoryStore) -> None:
-    assert await forget(memory_store) == 0
+    assert await delete_ended(memory_store) == 0
     await upkeep(memory_store)
 
 
-async def test_the_upkeep_forgets_what_ended_an_hour_ago(
+async def test_the_upkeep_deletes_what_ended_an_hour_ago(
     memory_store: MemoryStore, clock: ManualClock
 ) -> None:
     ada = await memory_store.people.ensure("local:ada", "Ada")
