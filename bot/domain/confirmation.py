@@ -37,7 +37,7 @@ MOST_ATTEMPTS = 3
 """The most runs that compare the same two."""
 MOST_FAILURES = 2
 """How often a holder or a final's entry fails, compared with itself, and is then disqualified."""
-LEADS_MOST = 0.01
+LEADS_MOST = 0.02
 """By how much a comparison alone may put a run ahead of the fastest other one."""
 PRIORITY = PRIORITIES[Mode.RANKED]
 """Confirmations take fair turns with everybody's ranked jobs."""
@@ -109,6 +109,13 @@ class Confirmation:
         """Whether it is not decided yet."""
         return self.state is ConfirmationState.PENDING
 
+    @property
+    def without_quotes(self) -> "Confirmation":
+        """It without words that could quote the hidden source of its submission."""
+        if self.state is not ConfirmationState.REFUSED:
+            return self
+        return replace(self, reason="it failed in its comparison")
+
 
 def can_confirm(task: TaskDefinition) -> bool:
     """Return whether the judge has a value of its own, by which it can compare two submissions."""
@@ -149,7 +156,8 @@ def contest(
     """Return which of the first places the run would take from another person; None for none.
 
     `others` are the other people of the leaderboard, `earlier` is the person's best score so far.
-    The holder is the first person whom the run passes or draws level with. The first run on a board
+    The holder is the first person whom the run passes or draws level with, or who would draw level
+    with it because only the person's earlier run was compared. The first run on a board
     displaces no one, and a place without a holder needs no comparison. The run was already compared
     with those in `compared`: it need not meet those who were behind one of them. It does meet those
     who shared the place of one and would lose it.
@@ -164,7 +172,7 @@ def contest(
     met: int | None = None
     for each in after if place <= PLACES else ():
         rank = ranks.get(each.score.person, 0)
-        if each.score.person == new.person or _behind(each.rank, place) <= _behind(rank, own):
+        if each.score.person == new.person or _behind(each.rank, place) == _behind(rank, own):
             continue
         if each.score.submission in compared:
             met = rank if met is None else min(met, rank)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
-from bot.domain.confirmation import Confirmation, level, scaled
+from bot.domain.confirmation import LEADS_MOST, Confirmation, level, scaled
 from bot.domain.ids import BoardId, FinalId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.scoring import Entrant, Outcome, PairRatio, Score, ScoreValue, rank_entrants
 
@@ -125,7 +125,7 @@ def final_places(
 ) -> tuple[FinalPlace, ...]:
     """Return the scores after a final: each is that of the entry before times their ratio.
 
-    The best time before the final stays as it is.
+    The best time before the final stays as it is, within `LEADS_MOST`.
     """
     if not order:
         return ()
@@ -134,7 +134,9 @@ def final_places(
         places.append(_below(places[-1].score, scores[entry], _ratio_to(results, entry, above)))
     first = min(scores.values(), key=lambda each: each.value.upper_ns)
     after = next(each.score for each in places if each.score.submission == first.submission)
-    factor = PairRatio(first.value.upper_ns / after.value.upper_ns, 0.0)
+    # If that entry has become slow, its old time does not make all others faster.
+    least = (1 - LEADS_MOST) * first.value.time_ns / places[0].score.value.time_ns
+    factor = PairRatio(max(first.value.upper_ns / after.value.upper_ns, min(1.0, least)), 0.0)
     return tuple(
         replace(each, score=_with_value(each.score, scaled(each.score.value, factor, own)))
         for each in places

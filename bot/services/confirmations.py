@@ -197,9 +197,10 @@ class _Meeting:
         if self.evaluation is None:
             return ""
         verdict, message = self.evaluation.verdict, disclosed(self.evaluation).message
-        comparison = self.evaluation.comparison
-        if verdict is Verdict.PASSED and comparison is not None:
-            verdict = comparison.rival_verdict
+        if self.confirmation.alone is not None:  # others read it too, and it may quote the source
+            comparison, message = self.evaluation.comparison, ""
+            if verdict is Verdict.PASSED and comparison is not None:
+                verdict = comparison.rival_verdict
         words = message if verdict in message else f"{verdict}: {message}".rstrip(": ")
         return words.replace("_", " ")
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.board import Board, Viewer
-from bot.domain.confirmation import can_confirm
+from bot.domain.confirmation import can_confirm, scaled
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.finals import (
     GROWS_MOST,
@@ -24,7 +24,7 @@ from bot.domain.finals import (
 )
 from bot.domain.ids import ConfirmationId, SubmissionId
 from bot.domain.notifications import NotificationKind, final_notification
-from bot.domain.scoring import Score, is_ahead, rank_entrants
+from bot.domain.scoring import PairRatio, Score, by_speed, is_ahead, rank_entrants
 from bot.ports import Clock, Store
 from bot.services.audit import audited
 from bot.services.lookup import find_board
@@ -177,7 +177,23 @@ async def _scores(tx: Store, final: Final) -> dict[SubmissionId, Score]:
 async def _end(tx: Store, board: Board, ended: Final, places: Sequence[FinalPlace]) -> None:
     """Store the scores of a final, its table, and the notifications of its result."""
     for each in places:
-        await tx.finals.rescore(each.score)
+        await _rescore(tx, each.score)
     await tx.finals.end(ended.id, ended.rows or ())
     listeners = await tx.listeners.to(NotificationKind.RECORD)
     await tx.outbox.put([final_notification(ended, board, each) for each in listeners])
+
+
+async def _rescore(tx: Store, after: Score) -> None:
+    """Store the score of an entry, and change its person's slower ones as much.
+
+    Otherwise another run of the same kernel, which was not compared, would count in its place.
+    """
+    own = await tx.results.scores_of(after.person, after.task_version, after.gpu)
+    before = next(each for each in own if each.submission == after.submission)
+    factor = PairRatio(after.value.time_ns / before.value.time_ns, 0.0)
+    for each in own:
+        passed = by_speed(before) < by_speed(each) and each.value.upper_ns < after.value.upper_ns
+        if passed:
+            changed = scaled(each.value, factor, each.value)
+            await tx.finals.rescore(replace(each, value=changed))
+    await tx.finals.rescore(after)

@@ -271,6 +271,8 @@ def _may_see_source(status: SubmissionStatus, clock: Clock, viewer: Viewer) -> b
 
 
 def _without_log(job: JobStatus) -> JobStatus:
-    if job.evaluation is None:
-        return job
-    return replace(job, evaluation=without_quotes(job.evaluation))
+    return replace(
+        job,
+        evaluation=job.evaluation and without_quotes(job.evaluation),
+        confirmation=job.confirmation and job.confirmation.without_quotes,
+    )

@@ -92,3 +92,25 @@ async def test_an_entry_that_fails_whenever_it_is_compared_keeps_no_place(arena:
     final = await newest(arena)
     assert final.rows is not None
     assert [each.person_name for each in final.rows] == ["ada", "eve"]
+
+
+async def test_a_first_entry_that_has_become_slow_makes_no_time_beyond_reach(arena: Arena) -> None:
+    await arena.ran("accomplice", 100)
+    await arena.ran("bob", 101)
+    await start(arena)
+    await arena.compared(ratio=0.1)  # the kernel of the accomplice waits from a certain hour on
+    assert (await arena.ranks())[0] == (1, "bob", 98)
+    run = await arena.ran("eve", 95)
+    assert [each.submission for each in await arena.pending()] == [run]
+
+
+async def test_another_run_of_the_same_kernel_does_not_undo_a_final(arena: Arena) -> None:
+    await arena.ran("ada", 100)
+    await arena.ran("bob", 101)
+    await arena.ran("bob", 101.2)  # the same kernel again
+    await start(arena)
+    await arena.compared(ratio=1.05)
+    final = await newest(arena)
+    assert final.rows is not None
+    assert [(each.person_name, each.time_ns) for each in final.rows] == [("ada", 100), ("bob", 105)]
+    assert await arena.ranks() == [(1, "ada", 100), (2, "bob", 105)]

@@ -84,7 +84,7 @@ async def test_each_is_compared_with_the_one_before_and_moves_up_as_far_as_it_is
 async def test_only_the_first_k_are_compared(arena: Arena) -> None:
     await four(arena)
     await start(arena, top=2)
-    await arena.compared(ratio=0.9)
+    await arena.compared(ratio=0.985)
     final = await newest(arena)
     assert final.rows is not None
     assert [each.person_name for each in final.rows] == ["bob", "ada"]
@@ -116,7 +116,7 @@ async def test_the_result_is_announced_and_no_record_is(arena: Arena) -> None:
     await announce_scores(arena.scene.store)
     await arena.scene.store.listeners.listen(ROOM, frozenset({NotificationKind.RECORD}))
     await start(arena, top=2)
-    await arena.compared(ratio=0.5)
+    await arena.compared(ratio=0.985)
     await announce_scores(arena.scene.store)
     (told,) = await arena.scene.store.outbox.claim("", "test", LEASE, 100)
     assert told.notification.text.startswith("Final of vectoradd (CPU): 1. bob")
