@@ -8,9 +8,9 @@ from runners.contract.verdict import Verdict
 from runners.contract.wire import Wire
 
 PAIRS_LEAST = 3
-"""The least pairs of rounds, even if the time of a usual run is over."""
+"""The minimum of pairs of rounds, which are timed even if the time of a usual run is over."""
 LIMITS_OF_COMPARISON = 2 * PAIRS_LEAST
-"""How many times the limits of the task a comparison may take: for each least round of both."""
+"""A comparison may take this many times the task's limits: once for each of its minimum rounds."""
 
 NOISY_MOST = 0.15
 """The half-width, as a fraction of the time, above which a time on the CPU is not ranked."""
@@ -47,7 +47,7 @@ class Comparison(Wire):
     rival_verdict: Verdict
     """How the rival's rounds ended; `passed` if none had failed when the submission failed."""
     rival_detail: str = ""
-    """Why the rival failed; only for admins, because it may tell of secret inputs."""
+    """Why the rival failed; only for admins, because it may contain secret inputs."""
 
     @model_validator(mode="after")
     def _a_failed_rival_has_no_ratios(self) -> Self:

@@ -43,7 +43,7 @@ class RoundPolicy(Wire):
     samples: int = Field(default=30, ge=3)
     """Timed calls per round."""
     half_width: float = Field(default=0.005, gt=0)
-    """The half-width that is narrow enough, as a fraction of the time; for a GPU claim, 250 ns."""
+    """What half-width is narrow enough, as a part of the time; for a claim, 250 ns always is."""
 
     @model_validator(mode="after")
     def _looks_ascend(self) -> Self:
