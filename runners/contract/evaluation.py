@@ -173,7 +173,7 @@ class StopReason(StrEnum):
     TASK = "task"
     """The task's own evaluation decided."""
     BUDGET = "budget"
-    """The seconds were used that a run on the CPU may take for one benchmark beyond its least."""
+    """On the CPU: all minimum rounds are timed, and the benchmark's share of seconds is used up."""
     SLOW = "slow"
     """Its calls took more than `SLOWER_MOST` times as long as the reference."""
 

@@ -90,7 +90,7 @@ def working(gpu: str) -> Iterator[Worker]:
 
 
 def modes(runs: int, *, on_gpu: bool) -> tuple[int, list[str]]:
-    """Judge one kernel in each mode on a warm harness; return how many are wrong, a table."""
+    """Judge one kernel in each mode on a warm harness; return the count of bad rows and a table."""
     there = {each.name: each for each in kernels("honest_cuda" if on_gpu else "honest")}
     accounts: list[Account] = []
     with serving() as server:

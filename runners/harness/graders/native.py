@@ -265,7 +265,7 @@ def _run_benchmarks(
 
 
 def _budget(deadline: Deadline, left: int, more_s: float = 0.0) -> TimeBudget:
-    """Return an equal share of the time left; `more_s` seconds are added before a timeout."""
+    """Return an equal share of the time left; the timeout is `more_s` seconds after `deadline`."""
     return TimeBudget(Deadline(deadline.end + more_s), Deadline.after(deadline.remaining / left))
 
 
