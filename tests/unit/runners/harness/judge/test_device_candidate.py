@@ -884,7 +884,6 @@ def test_a_calibration_call_stages_its_input_again_only_if_another_one_was_stage
 
     for _ in range(2):
         touch(first)
-    touch(first, waiting=True)
     assert staged == [first]
     touch(second)
     touch(first)
@@ -895,8 +894,20 @@ def test_a_calibration_call_stages_its_input_again_only_if_another_one_was_stage
     touch(first)
     assert staged[4:] == [second, first]
     assert [each.ahead for each in cast("Any", device_seat.handle).orders] == [
-        True, True, False, True, True, True, True, True,
+        True, True, True, True, True, True, True,
     ]  # fmt: skip
+
+
+def test_a_calibration_call_that_waits_is_staged_anew_as_those_of_a_submission(
+    play: Play, device_seat: DeviceCandidate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged: list[object] = []
+    monkeypatch.setattr(device_seat, "stage", lambda _, value: staged.append(value))
+    value = torch.ones(4, dtype=torch.float32)
+    for waiting in (False, True, True, False):
+        play(landed(POOL_AT), Operation.TOUCH, value=value, waiting=waiting)
+
+    assert staged == [value] * 3
 
 
 def test_after_a_call_that_failed_the_calibration_input_is_staged_again(
