@@ -43,7 +43,7 @@ class RoundPolicy(Wire):
     samples: int = Field(default=30, ge=3)
     """Timed calls per round."""
     half_width: float = Field(default=0.005, gt=0)
-    """The half-width that is narrow enough, as a fraction of the time; for a GPU claim, 250 ns."""
+    """What half-width is narrow enough, as a part of the time; for a claim, 250 ns always is."""
 
     @model_validator(mode="after")
     def _looks_ascend(self) -> Self:
@@ -173,7 +173,7 @@ class StopReason(StrEnum):
     TASK = "task"
     """The task's own evaluation decided."""
     BUDGET = "budget"
-    """The seconds were used that a run on the CPU may take for one benchmark beyond its least."""
+    """On the CPU: all minimum rounds are timed, and the benchmark's share of seconds is used up."""
     SLOW = "slow"
     """Its calls took more than `SLOWER_MOST` times as long as the reference."""
 

@@ -112,7 +112,7 @@ def _busy_s() -> float:
 
 
 def row(harness: Harness, name: str, count: int, limit_s: int) -> None:
-    """Judge the kernel and its reference, and print what is told of them."""
+    """Judge the kernel and its reference, and print their times and the speed-up."""
     kernel, load = KERNELS[name], others_load()
     task = kernel.task(limit_s)
     source = reference_source(task) or ""

@@ -72,11 +72,11 @@ IMPORTED = {
     "doors and judge": _DOORS,
     "container": (CONTAINER,),
 }
-"""What each kind of template imports, what a harness needs first."""
+"""What each kind of template imports; what a harness needs comes first."""
 FORKED = {"doors and judge", "container"}
 """Kinds that are forked from "judge", because importing torch takes seconds."""
 BRIEF_ROUNDS = evaluation.RoundPolicy(looks=(3,), samples=10)
-"""Those of a ranked run, a fifth of the usual work; the usual ones have tests of their own."""
+"""The rounds of a ranked run: a fifth of the usual work. The usual rounds have their own tests."""
 JUDGING = {"demo", "judge", "submit", "task", "up", "worker"}
 """Commands that start harnesses where the runner is local."""
 
@@ -132,7 +132,7 @@ class Template:
 
     line: socket.socket
     modules: frozenset[str] = frozenset()
-    """What it can be, where it is one program's own."""
+    """The modules that it may start; only set for one program's own template."""
     one: threading.Lock = field(default_factory=threading.Lock)
 
     def fork(self, start: Start, streams: Sequence[int]) -> int:
@@ -184,7 +184,7 @@ def _start_of(given: Sequence[Any]) -> Start | None:
 
 
 def fork(start: Start, streams: Sequence[int]) -> int:
-    """Have a template of this process fork a program; gives its number."""
+    """Have a template of this process fork a program; return its process id."""
     return _template(start.template or "").fork(start, streams)
 
 

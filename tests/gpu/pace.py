@@ -3,7 +3,7 @@
 Run from the repository root on a machine with a GPU:
     python tests/gpu/pace.py [--runs N] [--part ranked] [--part waited] [--part quick] [--profile]
 
-`ranked`: ranked runs of torch and Triton kernels from 20 us on, in turns, one after the other on a
+`ranked`: ranked runs of torch and Triton kernels of 30 to 200 us, in turns, one after another on a
 warm harness, so each waits for what the one before left to do. `waited`: the same after a pause, in
 which the harness prepares for a request. `trains`: ranked runs of a kernel that is timed by trains.
 `quick`: one round in mode benchmark. `cold`: `podium judge` in a new process. `--profile` adds
@@ -33,7 +33,7 @@ MIX = {
     True: ("torch_add", "triton_add", "torch_softmax", "triton_softmax", "torch_matmul"),
     False: ("new_tensor", "out_argument"),
 }
-"""Kernels of the corpus, on a GPU of 30 to 200 us."""
+"""Kernels of the corpus; on a GPU they take 30 to 200 us."""
 SHORT = {True: ("torch_add_small",), False: ()}
 GOALS = {
     "ranked": (2.0, 25.0),
@@ -44,7 +44,7 @@ GOALS = {
 }
 """Median seconds, and evaluations a minute."""
 PAUSE_S = 2.0
-"""Before an evaluation of `waited`: so long the harness has had nothing to do."""
+"""How long the harness is idle before an evaluation of `waited`."""
 ONE_ROUND = RoundPolicy(looks=(1,), samples=15)
 TASK = ROOT / "tasks" / "examples" / "vectoradd"
 SOLUTION = TASK / "solutions" / "correct" / "torch_add.py"

@@ -48,8 +48,8 @@ class GpuEndpoint:
         self.remote = shared.transport == "pinned-host"
         whole = self.memory.bytes
         self.local = torch.empty_like(whole[: shared.output_at]) if self.remote else whole
-        room = shared.places_at - shared.pool_at
-        self.pool = memory.OutputPool(self.memory.address + shared.pool_at, room) if room else None
+        size = shared.places_at - shared.pool_at
+        self.pool = memory.OutputPool(self.memory.address + shared.pool_at, size) if size else None
         self.stream = torch.cuda.default_stream()
         self.begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

@@ -257,8 +257,9 @@ def has_host_part(plan: Plan, expected: values.Node) -> bool:
 
 
 def share(fixed: int, pool: int, places: int) -> tuple[list[DeviceBuffer] | list[HostBuffer], int]:
-    """Create the shared memory and the words; return both, and the size of the pool in bytes.
+    """Create the shared memory and the words; return both, and the size of the pool.
 
+    All sizes are in bytes; `fixed` is that of the input and the rooms for outputs.
     They are on the device or, if the driver refuses, in pinned host memory, which has neither pool
     nor places.
     """

@@ -265,14 +265,14 @@ def _run_benchmarks(
 
 
 def _budget(deadline: Deadline, left: int, more_s: float = 0.0) -> TimeBudget:
-    """How long one of so many workloads may take, and `more_s` seconds before it is timed out."""
+    """Return an equal share of the time left; the timeout is `more_s` seconds after `deadline`."""
     return TimeBudget(Deadline(deadline.end + more_s), Deadline.after(deadline.remaining / left))
 
 
 def _compare(
     timer: WorkloadTimer, timed: _Timed, rival: Rival, report: Callable[[int], None]
 ) -> Measurement:
-    """Time a workload in pairs of rounds; both submissions have time for the least number."""
+    """Time a workload in pairs of rounds; both get enough time for `PAIRS_LEAST` pairs."""
     more_s = (PAIRS_LEAST - 1) * timed.seconds
     theirs = WorkloadTimer(rival.session, timer.workload)
     left = len(timed.workloads) - len(rival.ratios)

@@ -258,7 +258,7 @@ class Exchange:
     host_part_ns: float = 0.0
     """On a GPU: the last part of the window, after the outputs on the GPU were captured."""
     waited_ns: int = 0
-    """How much longer than in the calmest such call candidate and judge waited for cores."""
+    """How much longer candidate and judge waited for cores than in the calmest such call."""
     late: bool = False
     """On a GPU: whether the call was not queued in time. Its window then contains launches, and the
     judge did not know where its output is."""

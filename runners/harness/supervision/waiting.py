@@ -71,7 +71,7 @@ class OtherProcesses:
         self.begin = self._sample()
 
     def used_ns(self) -> float:
-        """Return their CPU time, at least by so much; 0 where the system does not tell."""
+        """Return a lower bound of their CPU time; 0 if it is unknown."""
         now = self._sample()
         if now is None or self.begin is None:
             return 0.0
