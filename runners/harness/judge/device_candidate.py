@@ -120,7 +120,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
 
         Its input stays staged until another one is, with the same lines withheld, because most of
         such a call's time would be for staging the same bytes again. Before a call that waits it is
-        staged anew, as before a submission's calls: after a shorter pause the candidate would wake
+        staged again, as before a submission's calls: after a shorter pause the candidate would wake
         faster than in those.
         """
         kept = self.staged is not None and self.staged[0] is value and self.staged[1] is expected

@@ -898,7 +898,7 @@ def test_a_calibration_call_stages_its_input_again_only_if_another_one_was_stage
     ]  # fmt: skip
 
 
-def test_a_calibration_call_that_waits_is_staged_anew_as_those_of_a_submission(
+def test_a_calibration_call_that_waits_is_staged_again_as_those_of_a_submission(
     play: Play, device_seat: DeviceCandidate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     staged: list[object] = []
