@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
 from runners.harness.protocol.arena import Arena, Plan
 from runners.harness.supervision.handle import CandidateHandle
-from runners.harness.supervision.process import UnreadableError
+from runners.harness.supervision.process import UnreadableError, memory_limited
 from runners.harness.verdicts import VerdictError
 from runners.languages import Recipe
 
@@ -226,15 +226,18 @@ def verify(
     """Refuse a wrong output, or a changed input if the task does not allow that.
 
     The comparison comes last, because it may change `data`. By then everything has been read from
-    the frozen candidate.
+    the frozen candidate. On the CPU it may take as much memory as the candidate, because an output
+    of an unexpected shape could otherwise make it take all. On a GPU, CUDA reserves more than that.
     """
     session = candidate.session
+    limited = nullcontext() if session.on_gpu else memory_limited(session.request.limits.memory)
     with session.record_duration("check"):
         output = candidate.fetch(reply, expected, deadline)
         candidate.refuse_overruns()
         if not session.request.task.mutates_inputs:
             candidate.refuse_changes(data, reply)
         candidate.handle.verify_frozen(deadline)
-        wrong = session.code.mismatch(data, output, expected)
+        with limited:
+            wrong = session.code.mismatch(data, output, expected)
         if wrong:
             raise VerdictError(Verdict.WRONG_ANSWER, wrong)

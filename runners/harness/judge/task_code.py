@@ -23,7 +23,10 @@ from runners.harness.verdicts import VerdictError, as_task_error
 from runners.languages import spec_of
 
 REFERENCE_KERNEL = "from reference import ref_kernel as custom_kernel\n"
-_CHECK_ERRORS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
+_CHECK_ERRORS = (
+    TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError,
+    AssertionError, MemoryError,
+)  # fmt: skip
 """The exceptions that a correct check may raise for an unexpected output."""
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
 from runners.harness.protocol import builds
-from runners.harness.sandbox import filters, syscalls, view
+from runners.harness.sandbox import filters, process_limits, syscalls, view
 
 
 class Layers:
@@ -250,7 +250,7 @@ def set_limits(limits: Limits, *, gpu: bool) -> None:
         resource.RLIMIT_SIGPENDING: _SIGNALS,
     }
     if not gpu:  # CUDA reserves far more than it uses; the watchdog checks usage
-        values[resource.RLIMIT_DATA] = _data_bytes() + limits.memory
+        values[resource.RLIMIT_DATA] = process_limits.data_bytes() + limits.memory
         values[resource.RLIMIT_MEMLOCK] = _LOCKED_BYTES
     lower_limits(values)
 
@@ -261,10 +261,3 @@ def lower_limits(values: Mapping[int, int]) -> None:
         hard = resource.getrlimit(name)[1]
         cap = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(name, (cap, cap))
-
-
-def _data_bytes() -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmData:"):
-            return int(line.split()[1]) << 10
-    return 0

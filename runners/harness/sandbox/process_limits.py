@@ -62,6 +62,11 @@ def memory_of_process(thread: int) -> int:
     return _sum_kib(f"/proc/{thread}/status", _RESIDENT)
 
 
+def data_bytes() -> int:
+    """Return the bytes of this process that RLIMIT_DATA counts."""
+    return _sum_kib("/proc/self/status", {"VmData:"})
+
+
 def _share_of(thread: int) -> int:
     """The proportional share of a process; all of its memory if it cannot be inspected."""
     try:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import resource
 import select
 import signal
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import torch
 
 from runners.harness.protocol.values import DTYPES, TensorNode, bits
-from runners.harness.sandbox.process_limits import kill_tree
+from runners.harness.sandbox.process_limits import data_bytes, kill_tree
 from runners.harness.verdicts import too_much_printed
 from runners.process_tree import descendants, thread_states
 
@@ -78,6 +79,22 @@ def new_memory_zeroed() -> Iterator[None]:
         yield
     finally:
         _LIBC.mallopt(_M_PERTURB, 0)
+
+
+@contextmanager
+def memory_limited(more: int) -> Iterator[None]:
+    """Refuse this process `more` bytes beyond what it holds now, in this block.
+
+    What does not fit fails with RuntimeError in torch, and with MemoryError elsewhere.
+    """
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    most = data_bytes() + more
+    finite = [each for each in (most, *before) if each != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(finite), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def _stop_threads(pid: int) -> None:

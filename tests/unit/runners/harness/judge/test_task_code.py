@@ -277,3 +277,33 @@ def test_an_uninitialised_input_shows_nothing_of_the_judges_memory(tmp_path: Pat
         del freed
         workload = Workload(args={"size": size, "seed": 1})
         assert not any(task.generate(workload, 1).any() for _ in range(20))
+
+
+ASSERTING = (
+    "import torch\n"
+    "def generate_input(): return torch.ones(2)\n"
+    "def ref_kernel(data): return {reference}\n"
+    "def check_implementation(data, output): torch.testing.assert_close(output, data)\n"
+)
+
+
+def test_a_failed_assertion_of_a_check_means_a_wrong_output(tmp_path: Path) -> None:
+    task = code(tmp_path, ASSERTING.format(reference="data"))
+
+    found = task.mismatch(torch.ones(2), torch.zeros(2), None)
+
+    assert task.mismatch(torch.ones(2), torch.ones(2), None) is None
+    assert "the output cannot be compared: AssertionError: " in str(found)
+
+
+def test_an_assertion_that_the_reference_fails_too_is_the_tasks_fault(tmp_path: Path) -> None:
+    task = code(tmp_path, ASSERTING.format(reference="data + 1"))
+
+    with pytest.raises(VerdictError, match="check_implementation failed: AssertionError"):
+        task.mismatch(torch.ones(2), torch.zeros(2), None)
+
+
+def test_a_check_that_an_output_drives_out_of_memory_means_a_wrong_output(tmp_path: Path) -> None:
+    found = checking(tmp_path, "raise MemoryError('too large')").mismatch(1, 2, None)
+
+    assert found == "the output cannot be compared: MemoryError: too large"

@@ -1,5 +1,6 @@
 import mmap
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from runners.harness.supervision.process import (
     CandidateRanError,
     ProcessGoneError,
     UnreadableError,
+    memory_limited,
 )
 from runners.process_tree import descendants, thread_states
 
@@ -430,3 +432,16 @@ def test_memory_that_is_there_by_half_is_not_read(started: Started) -> None:
 
     with pytest.raises(UnreadableError, match="cannot be read: Bad address"):
         started.subject.read(node, 1 << 20)
+
+
+def test_a_process_that_limits_its_memory_gets_no_more_and_then_again_as_much_as_before() -> None:
+    large = 1 << 29
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+
+    with memory_limited(large // 2), pytest.raises(RuntimeError, match="can't allocate memory"):
+        torch.empty(large, dtype=torch.uint8)
+    with memory_limited(2 * large):
+        held = torch.empty(large, dtype=torch.uint8)
+
+    assert held.numel() == large
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
