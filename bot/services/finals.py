@@ -50,7 +50,8 @@ async def start_final(
             if final is None:
                 raise UserError(
                     "final-running",
-                    f"a final of {board.name!r} on {gpu} is still running; wait until it ends",
+                    f"a final of {board.name!r} on {gpu} still runs; see or end it with "
+                    f"`podium final {board.name} --show` or `--cancel`",
                 )
             started.append(final)
     return tuple(started)

@@ -40,7 +40,12 @@ async def submission_status(store: Store, submission_id: SubmissionId) -> Submis
     jobs = await store.jobs.of(submission_id)
     stored = {each.job: each for each in await store.results.evaluations(submission_id)}
     latest = {event.job: event for event in await store.jobs.latest(submission_id)}
-    compared = {each.gpu: each for each in await store.confirmations.of(submission_id)}
+    exclusion = await store.moderation.exclusion_of(submission_id)
+    compared = {
+        each.gpu: each
+        for each in await store.confirmations.of(submission_id)
+        if exclusion is None or not each.is_pending  # it waits only while it may be ranked
+    }
     statuses = [
         replace(
             await _job_status(
@@ -54,7 +59,6 @@ async def submission_status(store: Store, submission_id: SubmissionId) -> Submis
         )
         for job in jobs
     ]
-    exclusion = await store.moderation.exclusion_of(submission_id)
     return SubmissionStatus(submission, board, tuple(statuses), exclusion)
 
 

@@ -12,6 +12,7 @@ from bot.domain.submission import Exclusion, ExclusionKind
 from bot.ports import Store
 from bot.services.confirmations import UNDECIDED, advance
 from bot.services.lookup import visible_submission
+from bot.services.status import submission_status
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.confirming import Arena
@@ -195,7 +196,11 @@ async def test_a_run_that_is_excluded_while_it_waits_waits_until_it_counts_again
     await moderation.exclude(Exclusion(eve, ExclusionKind.DISQUALIFIED, "why"))
     await arena.compared(ratio=0.9)
     assert await arena.scene.claim() == ()
+    assert (await submission_status(arena.scene.store, eve)).jobs[0].confirmation is None
     assert await moderation.include(eve)
+    (job,) = (await submission_status(arena.scene.store, eve)).jobs
+    assert job.confirmation is not None
+    assert job.confirmation.is_pending
     await arena.step()
     await arena.compared(ratio=0.9)
     assert await arena.ranks() == [(1, "eve", 81), (2, "bob", 90), (3, "ada", 100)]
