@@ -1,6 +1,6 @@
--- The sum of the numbered migrations, for reading; tests/migrations proves the equality.
+-- The result of the numbered migrations, for reading; tests/migrations checks that both are equal.
 
--- Who submits, and to what.
+-- People, boards and task versions.
 
 create table people (
     id         bigint generated always as identity primary key,
@@ -140,10 +140,10 @@ create index jobs_waiting on jobs (person, gpu, priority, turn) where state = 'q
 create index jobs_running on jobs (gpu) where state = 'running';
 create index jobs_leased on jobs (lease_until) where state = 'running';
 
--- The rule is bot.domain.job.next_turn; tests/integration holds both together. The person's row is
--- locked, so that two submissions at once get two turns; being volatile, each statement then sees
--- what was stored before, also by the statement that calls it. Sorting is off for the same reason as
--- in a claim: a planner that takes the queue for empty would read all of it.
+-- The rule is that of Jobs.claim in bot/ports/queue.py. The person's row is locked, so that two
+-- submissions at once get two turns. The function is volatile: each of its statements sees what was
+-- stored before, also by the statement that calls it. Sorting is off as in a claim: a planner whose
+-- statistics say that the queue is empty would read all of it.
 create function next_turn(for_person bigint, at_gpu text, at_priority int) returns bigint
 language plpgsql set enable_sort = off as $$
 begin
@@ -166,7 +166,7 @@ create table job_events (
 );
 create index job_events_in_order on job_events (submission, id);
 
--- Notices carry ids only: who hears one reads the truth from the tables.
+-- Notices have ids only: a subscriber reads the state from the tables.
 create function tell_new_jobs() returns trigger language plpgsql as $$
 begin
     insert into job_events (job, submission, kind, body, at)
@@ -214,7 +214,7 @@ create trigger tell_moved after update on jobs
     referencing old table as jobs_before new table as jobs_after
     for each statement execute function tell_moved_jobs();
 
--- What was measured, what it is worth, and who decided what.
+-- Evaluations, scores and the audit log.
 
 create table evaluations (
     job          bigint primary key references jobs (id),
@@ -289,7 +289,7 @@ end $$;
 create trigger audit_stays before update or delete or truncate on audit
     for each statement execute function refuse_change();
 
--- What an operator watches: counts that only grow, kept by the statements that they count.
+-- Counts for monitoring. They only grow; triggers update them.
 
 create function bucket_of(seconds double precision) returns int language sql immutable as $$
     select width_bucket(
@@ -317,7 +317,7 @@ create table lost_leases (
 );
 comment on table lost_leases is 'How many leases ran out so far';
 
--- Locks a row of tallies last of all, and only until its statement is committed.
+-- Locks a row of tallies after all other rows, and only until its statement is committed.
 create function tally_evaluation() returns trigger language plpgsql as $$
 declare
     its_mode text;
@@ -350,7 +350,7 @@ end $$;
 create trigger tally_each after insert on evaluations
     for each row execute function tally_evaluation();
 
--- Which workers live, and room for forgetting old events.
+-- The live workers, and an index to delete old events.
 
 create table workers (
     name        text primary key,
@@ -367,7 +367,7 @@ comment on column workers.seen_at is 'When it last gave a sign of life';
 create index job_events_old on job_events (at);
 create index job_events_of_job on job_events (job);
 
--- Where doors show submissions, and how far each has got.
+-- Where front ends show submissions, and which process shows each.
 
 create table displays (
     submission  bigint primary key references submissions (id),
@@ -448,7 +448,7 @@ comment on column tokens.begun_by is 'The token by which a browser was signed in
 create index tokens_of_person on tokens (person) where revoked_at is null;
 create unique index tokens_of_workers on tokens (label) where scope = 'worker' and revoked_at is null;
 
--- Who wants to be told of what, and what waits to be delivered.
+-- Subscriptions to notifications, and notifications to deliver.
 
 create table listeners (
     addressee text not null,
@@ -564,8 +564,8 @@ comment on table reference_times is 'Once per task version and GPU type; written
 comment on column reference_times.submission is 'The house''s own, whose job times it; null where the task has no reference';
 comment on column reference_times.noted is 'Whether the audit has it that the reference could not be timed';
 
--- Who is in the standings of which leaderboard, kept by the statements that change it: of a board
--- with many submissions only so many rows are read as it has people.
+-- The people of each leaderboard with their best scores, updated by triggers: only as many rows are
+-- read as the board has people, however many submissions it has.
 
 create table leaderboards (
     task_version bigint not null references task_versions (id) on delete cascade,
@@ -709,7 +709,7 @@ create trigger move_renamed after update on people
 create trigger move_timed after insert or update on reference_times
     for each row execute function move_reference();
 
--- How each leaderboard came about, so that its season is drawn without reading every score of it.
+-- The records of each leaderboard, so that its season is drawn without reading every score.
 
 create table records (
     task_version bigint not null references task_versions (id) on delete cascade,
@@ -780,7 +780,7 @@ begin
     end if;
 end $$;
 
--- These come after the triggers that keep the entrants, whose row of leaderboards is locked by then.
+-- These triggers run after those of the entrants, which have locked the row in leaderboards.
 create function record_score() returns trigger language plpgsql as $$
 begin
     if not exists (select from exclusions where submission = new.submission) then
@@ -815,10 +815,10 @@ create trigger record_unscored after delete on scores
 create trigger record_counted after insert or delete on exclusions
     for each row execute function record_anew();
 
--- A range of it is a part of a leaderboard's scores, whichever and whoever's they are.
+-- A range of this index has about the same share of any leaderboard's scores, of all people.
 create index scores_at_random on scores (task_version, gpu, hashint8(job));
 
--- What people may, as each source saw it last.
+-- People's rights, as each source last reported them.
 
 create table rights (
     person      bigint not null references people (id),
@@ -833,7 +833,7 @@ comment on table rights is 'What a person may; a door notes it where it meets th
 comment on column rights.source is 'Who vouches for it, such as discord-guild:123, or machine for whoever sits at it';
 comment on column rights.credentials is 'Doors'' own words by which boards are seen, such as discord-role:5';
 
--- Whoever repeats a submission with its key does not make a second one.
+-- Idempotency keys of submissions.
 
 create table submission_keys (
     person     bigint not null references people (id),
@@ -848,7 +848,7 @@ comment on column submission_keys.digest is 'Of all that was asked for with the 
 create index submission_keys_of_submission on submission_keys (submission);
 create index submission_keys_made_at on submission_keys (made_at);
 
--- What people asked a door for, kept until it is done: a bot that ends in the middle loses none of it.
+-- Requests of people to a front end, stored until they are done: a bot that is killed loses none.
 
 create table interactions (
     id          text primary key,
@@ -896,7 +896,7 @@ create table competition_boards (
 );
 create index competitions_of_board on competition_boards (board);
 
--- A run that would take one of the first places is compared with their holder.
+-- A run that would take one of the first places is compared with the holder of that place.
 
 create table finals (
     id           bigint generated always as identity primary key,

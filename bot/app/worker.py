@@ -38,8 +38,9 @@ async def working(
 ) -> AsyncIterator[None]:
     """Judge the queue until the block ends, then drain; only one process per data folder may do so.
 
-    With `limit` no reference is timed. SetupError when another process judges for this data
-    folder, RunnerError when a runner cannot say what it offers.
+    With `limit` no reference is timed, and no run is held back for a comparison. SetupError when
+    another process judges for this data folder, RunnerError when a runner cannot say what it
+    offers.
     """
     timing = limit is None
     async with judging(data_dir), _working(podium, runners, limit, references=timing):

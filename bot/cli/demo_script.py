@@ -11,6 +11,7 @@ from bot.domain.leaderboard import BoardStandings
 from bot.domain.scoring import is_ahead
 from bot.domain.status import SubmissionStatus
 from bot.domain.tasks.bundle import Solution
+from bot.reports.machine import noisy_lines
 from runners.contract.verdict import Verdict
 
 PEOPLE = (
@@ -110,18 +111,35 @@ def unexpected_results(entry: DemoSubmission, ended: SubmissionStatus) -> tuple[
     return tuple(found)
 
 
+def noisy_results(entry: DemoSubmission, ended: SubmissionStatus) -> tuple[str, ...]:
+    """Return the results of one entry that are right but too noisy to be ranked, in words."""
+    return tuple(
+        f"{entry.board}: {entry.person}'s {entry.file_name}: {line}"
+        for job in ended.jobs
+        if job.evaluation is not None
+        for line in noisy_lines(job.evaluation)
+    )
+
+
 def wrong_standings(
-    entries: Sequence[DemoSubmission], people: Collection[PersonId], leaderboard: BoardStandings
+    entries: Sequence[DemoSubmission],
+    people: Collection[PersonId],
+    leaderboard: BoardStandings,
+    noisy: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Return how a leaderboard differs from the expected one, in words."""
+    """Return how a leaderboard differs from the expected one, in words.
+
+    Whose results are all too noisy to be ranked, by `noisy_results`, may be missing.
+    """
     board = leaderboard.board.name
     right, wrong = _expected(entries, board)
+    unsure = {name for name in right if any(f"{board}: {name}'s " in line for line in noisy)}
     ranked = {
         entry.score.person_name for entry in leaderboard.entries if entry.score.person in people
     }
     absent = {each.person_name for each in leaderboard.refused if each.person in people}
     faults = (
-        (right - ranked, "must be ranked and is not"),
+        (right - ranked - unsure, "must be ranked and is not"),
         (ranked - right, "must not be ranked and is"),
         (wrong - absent, "must be listed as not ranked"),
     )

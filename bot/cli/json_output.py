@@ -6,10 +6,11 @@ from bot.domain.competition import Competition, CompetitionStandings
 from bot.domain.confirmation import Confirmation
 from bot.domain.finals import Final
 from bot.domain.leaderboard import BoardStandings
+from bot.domain.noise import too_noisy
 from bot.domain.publication import PublishedDraft
 from bot.domain.records import BackupContents, FailedRun, HistoryEntry
 from bot.domain.scoring import ScoreValue, Standing, score
-from bot.domain.speedups import speed_up
+from bot.domain.speedups import of_ratio, speed_up
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.tasks.lint import TaskReport
 from bot.reports.competition import leaderboard_names
@@ -28,6 +29,7 @@ def evaluation_json(task: TaskDefinition, evaluation: Evaluation) -> Json:
         "mode": evaluation.mode.value,
         "task": evaluation.task,
         "score_ns": None if value is None else value.time_ns,
+        "too_noisy": [case.spec for case in too_noisy(evaluation)],
         "cases": [case_json(case) for case in evaluation.cases],
         "compiled": compiled and compiled.model_dump(mode="json"),
         "environment": evaluation.environment.model_dump(mode="json"),
@@ -39,6 +41,8 @@ def evaluation_json(task: TaskDefinition, evaluation: Evaluation) -> Json:
 def case_json(case: CaseResult) -> Json:
     """Return one case; without a measurement, numbers are null and samples empty."""
     measured = case.measurement
+    ratio = None if measured is None else measured.vs_reference
+    faster = None if ratio is None else of_ratio(ratio)
     return {
         "spec": case.spec,
         "kind": case.kind.value,
@@ -51,6 +55,10 @@ def case_json(case: CaseResult) -> Json:
         "claimed_ns": None if measured is None else measured.claimed_ns,
         "rounds": None if measured is None else measured.rounds,
         "samples": [] if measured is None else [list(each) for each in measured.samples],
+        "left_out": None if measured is None else measured.left_out,
+        "vs_reference": None if faster is None else faster.factor,
+        "vs_reference_low": None if faster is None else faster.low,
+        "vs_reference_high": None if faster is None else faster.high,
     }
 
 

@@ -231,7 +231,7 @@ def parse_header(source: str) -> Header:
 
 
 def with_board(source: str, board: str, comment: str) -> str:
-    """Return the source with a single header line: this board, on all its GPU types.
+    """Return the source with a header line for this board, and no other that chooses board or GPU.
 
     `comment` starts a comment in the source's language.
     """

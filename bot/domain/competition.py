@@ -43,9 +43,9 @@ class PointsRule:
         return points
 
     def _of_places(self, before: int, count: int) -> float:
-        """Return the mean of the `count` places after the first `before` ones; the list's end is 0.
+        """Return the mean points of the `count` places after the first `before` ones.
 
-        A shared rank takes as many places as people share it.
+        A shared rank takes as many places as people share it. Places beyond the list have 0 points.
         """
         return round(math.fsum(self.ranks[before : before + count]) / count, _DECIMALS)
 
@@ -119,7 +119,7 @@ class CompetitionStandings:
 
     competition: Competition
     leaderboards: tuple[tuple[Board, str], ...]
-    """Each open board on each of its GPU types."""
+    """Each board that the viewer sees, on each of its GPU types."""
     entries: tuple[OverallEntry, ...]
 
 

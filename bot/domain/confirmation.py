@@ -1,4 +1,4 @@
-"""Confirmations: who takes one of the first places of a leaderboard is compared with its holder.
+"""Confirmations: before a run takes one of the first places, it is compared with the holder.
 
 The judge runs both on one card in the same minutes, in turns, and measures the ratio of their
 times. The score of the new run is held back until then. It becomes the holder's time multiplied by
@@ -36,7 +36,9 @@ MOST_PAIRS = 3
 MOST_ATTEMPTS = 3
 """The most runs that compare the same two."""
 MOST_FAILURES = 2
-"""How often a holder fails alone before it loses its place."""
+"""How often a holder or a final's entry fails, compared with itself, and is then disqualified."""
+LEADS_MOST = 0.02
+"""By how much a comparison alone may put a run ahead of the fastest other one."""
 PRIORITY = PRIORITIES[Mode.RANKED]
 """Confirmations take fair turns with everybody's ranked jobs."""
 
@@ -57,7 +59,7 @@ class ConfirmationState(StrEnum):
     UNDECIDED = "undecided"
     """The comparison failed each time: both share the place."""
     DROPPED = "dropped"
-    """It was not needed any more."""
+    """The comparison was not needed any more."""
 
 
 _STATES = {
@@ -96,7 +98,7 @@ class Confirmation:
     run: SubmissionId | None = None
     """The system's submission that compares both now, or did last."""
     alone: SubmissionId | None = None
-    """Whom the run judges alone, because it failed in a comparison; None: it compares both."""
+    """Which of the two the run compares with itself, after it failed; None: it compares both."""
     attempts: int = 0
     failures: int = 0
     ratio: PairRatio | None = None
@@ -107,10 +109,34 @@ class Confirmation:
         """Whether it is not decided yet."""
         return self.state is ConfirmationState.PENDING
 
+    @property
+    def without_quotes(self) -> "Confirmation":
+        """It without words that could quote the hidden source of its submission."""
+        if self.state is not ConfirmationState.REFUSED:
+            return self
+        return replace(self, reason="it failed in its comparison")
+
 
 def can_confirm(task: TaskDefinition) -> bool:
     """Return whether the judge has a value of its own, by which it can compare two submissions."""
     return task.grader is not Grader.POPCORN and task.format is not TaskFormat.IO_CONTRACT
+
+
+def in_turn(waiting: Sequence[Confirmation]) -> list[Confirmation]:
+    """Return those that wait in the order in which they are compared.
+
+    A person with fewer of them comes first and does not wait behind all runs of another person. Of
+    one person's the fastest comes first, because the others may not be needed then.
+    """
+    own: dict[PersonId, list[Confirmation]] = {}
+    for each in waiting:
+        own.setdefault(each.person, []).append(each)
+    people = sorted(own.values(), key=lambda each: (len(each), each[0].id))
+    return [one for each in people for one in sorted(each, key=_held_ns)]
+
+
+def _held_ns(waiting: Confirmation) -> float:
+    return 0.0 if waiting.held is None else waiting.held.upper_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +156,11 @@ def contest(
     """Return which of the first places the run would take from another person; None for none.
 
     `others` are the other people of the leaderboard, `earlier` is the person's best score so far.
-    The holder is the first whom the run passes or draws level with. The first run on a board
-    displaces no one, and a place without a holder can be taken. The run was compared with
-    those in `compared` already.
+    The holder is the first person whom the run passes or draws level with, or who would draw level
+    with it because only the person's earlier run was compared. The first run on a board
+    displaces no one, and a place without a holder needs no comparison. The run was already compared
+    with those in `compared`: it need not meet those who were behind one of them. It does meet those
+    who shared the place of one and would lose it.
     """
     if earlier is not None and by_speed(earlier) < by_speed(new):
         return None
@@ -141,12 +169,15 @@ def contest(
     ranks = {each.score.person: each.rank for each in before}
     place = next(each.rank for each in after if each.score.person == new.person)
     own = ranks.get(new.person)
+    met: int | None = None
     for each in after if place <= PLACES else ():
-        if each.score.person == new.person:
+        rank = ranks.get(each.score.person, 0)
+        if each.score.person == new.person or _behind(each.rank, place) == _behind(rank, own):
             continue
-        if _behind(each.rank, place) > _behind(ranks[each.score.person], own):
-            known = each.score.submission in compared
-            return None if known else Contest(place, each.score)
+        if each.score.submission in compared:
+            met = rank if met is None else min(met, rank)
+        elif met is None or (rank <= met and each.rank > place):
+            return Contest(place, each.score)
     return None
 
 
@@ -188,9 +219,9 @@ def read(task: TaskDefinition, evaluation: Evaluation | None) -> Reading:
 
 
 def combined(task: TaskDefinition, measured: Evaluation, ratios: Sequence[Ratio]) -> PairRatio:
-    """Return the ratio of two scores: the rival's time of each benchmark times its ratio.
+    """Return the ratio of two scores, combined from the ratio of each benchmark.
 
-    `measured` is an evaluation of the rival, which says how its score is made of benchmarks.
+    `measured` is an evaluation of the rival: its times are the weights of the benchmarks.
     """
     times = [each.upper_ns for each in case_times(task, measured)]
     if len(times) != len(ratios):
@@ -218,10 +249,22 @@ def scaled(rival: ScoreValue, ratio: PairRatio, own: ScoreValue) -> ScoreValue:
     )
 
 
-def settled(held: ScoreValue, found: ScoreValue, *, again: bool) -> ScoreValue:
-    """Return the score of a run after a comparison.
+def entered(value: ScoreValue, measured_ns: float, first_ns: float | None) -> ScoreValue:
+    """Return the score with which a run enters, given its own time and that of the fastest other.
 
-    One that was compared with several holders counts with the slowest result, so that it passes
+    A ratio is high only if the holder is still as fast as its score says. So it never puts a run
+    ahead of everybody by more than `LEADS_MOST`, unless the run was measured so fast itself.
+    """
+    if first_ns is None:
+        return value
+    least_ns = min(measured_ns, (1 - LEADS_MOST) * first_ns)
+    return replace(value, time_ns=max(value.time_ns, least_ns))
+
+
+def settled(held: ScoreValue, found: ScoreValue, *, again: bool) -> ScoreValue:
+    """Return the score of a run after a comparison; `again` if another one came before it.
+
+    A run that was compared with several holders counts with the slowest result, so that it passes
     none of them without having been faster.
     """
     return max(held, found, key=lambda each: each.upper_ns) if again else found

@@ -4,17 +4,19 @@ They are inserted one after the other into the final order: an entry that is fas
 before is compared with the next one above. So every two neighbours of the final order have met.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
-from bot.domain.confirmation import level, scaled
+from bot.domain.confirmation import LEADS_MOST, Confirmation, level, scaled
 from bot.domain.ids import BoardId, FinalId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.scoring import Entrant, Outcome, PairRatio, Score, ScoreValue, rank_entrants
 
 LEAST_TOP, DEFAULT_TOP, MOST_TOP = 2, 10, 50
 """How many entries a final may compare."""
+GROWS_MOST = 2
+"""How many times as many entries it compares at most, if others turn out to be faster."""
 
 Pair = tuple[SubmissionId, SubmissionId]
 """An entry and the one before, with which it is compared."""
@@ -85,10 +87,21 @@ class FinalPlace:
     ratio: PairRatio | None = None
 
 
+def before(final: Final, waiting: Iterable[Confirmation]) -> tuple[Confirmation, ...]:
+    """Return what is compared before the final goes on: what was submitted before it was ordered.
+
+    Nothing is once it has begun. Later runs wait until it has ended.
+    """
+    if final.entries is not None:
+        return ()
+    since = final.created_at
+    return tuple(each for each in waiting if (each.submitted_at or since) <= since)
+
+
 def next_pair(
     entries: Sequence[SubmissionId], results: Results
 ) -> tuple[tuple[SubmissionId, ...], Pair | None]:
-    """Return the order so far, and who has to be compared next; None once all is decided."""
+    """Return the order so far, and the pair to compare next; None once all is decided."""
     order: list[SubmissionId] = []
     for entry in entries:
         place = len(order)
@@ -112,7 +125,7 @@ def final_places(
 ) -> tuple[FinalPlace, ...]:
     """Return the scores after a final: each is that of the entry before times their ratio.
 
-    The best time before the final stays as it is.
+    The best time before the final stays as it is, within `LEADS_MOST`.
     """
     if not order:
         return ()
@@ -121,7 +134,9 @@ def final_places(
         places.append(_below(places[-1].score, scores[entry], _ratio_to(results, entry, above)))
     first = min(scores.values(), key=lambda each: each.value.upper_ns)
     after = next(each.score for each in places if each.score.submission == first.submission)
-    factor = PairRatio(first.value.upper_ns / after.value.upper_ns, 0.0)
+    # If that entry has become slow, its old time does not make all others faster.
+    least = (1 - LEADS_MOST) * first.value.time_ns / places[0].score.value.time_ns
+    factor = PairRatio(max(first.value.upper_ns / after.value.upper_ns, min(1.0, least)), 0.0)
     return tuple(
         replace(each, score=_with_value(each.score, scaled(each.score.value, factor, own)))
         for each in places
@@ -149,15 +164,10 @@ def _with_value(score: Score, value: ScoreValue) -> Score:
     return replace(score, value=value)
 
 
-def final_rows(places: Sequence[FinalPlace]) -> tuple[FinalRow, ...]:
-    """Return the table of a final: its places, ranked as on the board."""
+def final_rows(places: Sequence[FinalPlace], results: Results) -> tuple[FinalRow, ...]:
+    """Return the table of a final: its places, ranked as on the board, by all its comparisons."""
     ratios = {each.score.submission: each.ratio for each in places}
-    met = [
-        replace(each.score, met=() if each.ratio is None else ((above, each.ratio),))
-        for each, above in zip(
-            places, [SubmissionId(0), *(one.score.submission for one in places)], strict=False
-        )
-    ]
+    met = [replace(each.score, met=_met(each.score.submission, results)) for each in places]
     rows = []
     for standing in rank_entrants(Entrant(each, 1) for each in met):
         score = standing.score
@@ -172,3 +182,8 @@ def final_rows(places: Sequence[FinalPlace]) -> tuple[FinalRow, ...]:
             )
         )
     return tuple(rows)
+
+
+def _met(entry: SubmissionId, results: Results) -> tuple[tuple[SubmissionId, PairRatio], ...]:
+    found = ((rival, ratio) for (one, rival), ratio in results.items() if one == entry)
+    return tuple((rival, ratio) for rival, ratio in found if ratio is not None)

@@ -39,7 +39,7 @@ CHECK_ATTEMPTS = 3
 
 
 SYSTEM_PRIORITY = 0
-"""The priority of the system's own jobs, which time references: all other jobs go first."""
+"""The priority of the jobs that time references: all other jobs go first."""
 
 
 MOST_ATTEMPTS = 12
@@ -113,7 +113,7 @@ class LeasedJob:
 
     @property
     def is_system_job(self) -> bool:
-        """Return whether it is the system's own, which times a task's reference."""
+        """Return whether it is the system's own: it times a reference or confirms a submission."""
         return is_system_submission(self.submission)
 
 

@@ -64,7 +64,7 @@ class BoardStandings:
     quotes: bool = True
     """Whether messages of failed runs may quote exceptions."""
     revision: int = field(default=0, compare=False)
-    """Grows whenever entries, refused or the reference's time change."""
+    """Grows whenever entries, refused, the runs in pending or the reference's time change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from bot.domain.times import show_deadline, show_time
 
 LOWEST_ANNOUNCED_RANK = 10
 """The lowest rank whose loss may be announced."""
-FINAL_ROWS_TOLD = 10
+MOST_FINAL_ROWS = 10
 """How many places of a final are in its notification."""
 REMIND_BEFORE = timedelta(hours=24)
 
@@ -149,7 +149,7 @@ def final_notification(final: Final, board: Board, addressee: str) -> Notificati
     """Return the notification of the result of a final, with its first places."""
     rows = [
         f"{each.rank}. {each.person_name} {show_time(each.time_ns, each.half_width_ns)}"
-        for each in (final.rows or ())[:FINAL_ROWS_TOLD]
+        for each in (final.rows or ())[:MOST_FINAL_ROWS]
     ]
     text = f"Final of {board.name} ({final.gpu}): {'; '.join(rows)}."
     key = f"final {final.id} {addressee}"

@@ -113,7 +113,7 @@ class ExportedSubmission:
     version: int
     outcomes: tuple[JobResult, ...]
     ranked_on: frozenset[str]
-    """The GPU types on which its score counts: neither withdrawn nor disqualified."""
+    """The GPU types on which its score counts: not excluded, and not held back for a comparison."""
     references: Mapping[str, ScoreValue]
     """The known reference times of its task version, by GPU type."""
 

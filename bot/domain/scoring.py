@@ -10,13 +10,8 @@ from enum import StrEnum
 from operator import mul
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
-from runners.contract.evaluation import (
-    CaseKind,
-    Evaluation,
-    EvaluationRequest,
-    Measurement,
-    StopReason,
-)
+from bot.domain.noise import too_noisy
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Measurement, StopReason
 from runners.contract.gpus import floors
 from runners.contract.task import Mode, RankingBy, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
@@ -74,7 +69,8 @@ class Outcome(StrEnum):
 class PairRatio:
     """The time of a submission divided by that of a rival, with half of its 95 % interval.
 
-    Both were timed in turns on one card, so it does not contain what the judge's clock cannot see.
+    Both were timed in turns on one card, so the half-width does not include what the judge's clock
+    cannot see.
     """
 
     ratio: float
@@ -93,7 +89,7 @@ class PairRatio:
         return PairRatio(1.0 / self.ratio, self.half_width / self.ratio**2)
 
     def times(self, other: "PairRatio") -> "PairRatio":
-        """Return the ratio to the rival of the rival, which `other` has."""
+        """Return the ratio to a third submission; `other` is the ratio of the rival to it."""
         ratio = self.ratio * other.ratio
         parts = self.half_width / self.ratio, other.half_width / other.ratio
         return PairRatio(ratio, ratio * math.hypot(*parts))
@@ -147,7 +143,7 @@ def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
             return f"asked for {name} {requested!r}, the runner answered {returned!r}"
     if evaluation.task != request.task.name:
         return f"asked for task {request.task.name!r}, the runner answered {evaluation.task!r}"
-    timed = sum(case.kind is CaseKind.BENCHMARK for case in evaluation.cases)
+    timed = sum(case.measurement is not None for case in evaluation.cases)
     ranked = request.mode is Mode.RANKED and evaluation.verdict is Verdict.PASSED
     wanted = len(request.task.timed(request.mode))
     if ranked and timed != wanted:
@@ -155,15 +151,19 @@ def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
     return None
 
 
-def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
+def score(
+    task: TaskDefinition, evaluation: Evaluation, *, ranked: bool = True
+) -> ScoreValue | None:
     """Return the score of a passed ranked evaluation; None for any other.
 
+    A run that is `too_noisy` has none, unless it is not `ranked`, as that of a reference.
     A workload counts at least the time that the GPU's nominal rates require. The half-widths of
     cases are independent, because they come from separate rounds; what the judge cannot see is not.
     """
     if evaluation.verdict is not Verdict.PASSED or evaluation.mode is not Mode.RANKED:
         return None
-    if task.format is TaskFormat.IO_CONTRACT:  # it times a reference too, and ranks no submissions
+    contract = task.format is TaskFormat.IO_CONTRACT  # times a reference too, ranks no submissions
+    if contract or (ranked and too_noisy(evaluation)):
         return None
     times = case_times(task, evaluation)
     if not times:
@@ -257,7 +257,7 @@ def entrants(scores: Iterable[Score]) -> tuple[Entrant, ...]:
 
 
 def is_ahead(one: ScoreValue, other: ScoreValue) -> bool:
-    """Return whether one time is ahead of the other: the only way in which times are compared.
+    """Return whether one time is ahead of the other, for runs that no comparison connects.
 
     Its upper end is below that of the other by more than its own uncertainty.
     """
@@ -316,7 +316,7 @@ def _connected(scores: Mapping[SubmissionId, Score]) -> _Ratios:
 def _reached(
     start: SubmissionId, neighbours: Mapping[SubmissionId, list[SubmissionId]], direct: _Ratios
 ) -> Iterator[tuple[tuple[SubmissionId, SubmissionId], PairRatio]]:
-    """Yield the ratio to each score that comparisons connect, over the shortest way."""
+    """Yield the ratio to each score that comparisons connect, over the fewest comparisons."""
     known, last = {start: PairRatio(1.0, 0.0)}, [start]
     while last:
         reached: list[SubmissionId] = []

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bot.domain.scoring import ScoreValue
 from bot.domain.times import show_factor, show_time
+from runners.contract.comparison import Ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,20 @@ def speed_up(slower: ScoreValue, faster: ScoreValue) -> SpeedUp:
     return SpeedUp(factor, low, slower.upper_ns / least_ns if least_ns > 0 else None)
 
 
+def of_ratio(measured: Ratio) -> SpeedUp:
+    """Return how many times faster a submission is than what was timed in turn with it."""
+    least = measured.ratio - measured.half_width
+    low = 1 / (measured.ratio + measured.half_width)
+    return SpeedUp(1 / measured.ratio, low, 1 / least if least > 0 else None)
+
+
 def show_speed_up(slower: ScoreValue, faster: ScoreValue) -> str:
     """Return a speedup such as `3.2x (2.9 to 3.6)`, without ends that are rounded away."""
-    found = speed_up(slower, faster)
+    return show(speed_up(slower, faster))
+
+
+def show(found: SpeedUp) -> str:
+    """Return a speedup in words, as `show_speed_up` does."""
     factor = show_factor(found.factor)[:-1]
     if found.low is None:
         return f"{factor}x"

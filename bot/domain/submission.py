@@ -90,7 +90,7 @@ class SubmissionRequest:
 
     @property
     def idempotency_key(self) -> IdempotencyKey | None:
-        """Return the key with a digest of the whole request."""
+        """Return the key with a digest of the file, the mode, the board and the GPU types."""
         if self.key is None:
             return None
         content = hashlib.sha256(self.content).hexdigest()
@@ -199,7 +199,7 @@ class ExclusionKind(StrEnum):
     WITHDRAWN = "withdrawn"
     """Its owner took it off the board."""
     DISQUALIFIED = "disqualified"
-    """An admin took it off the board."""
+    """An admin took it off the board, or Podium did because it failed in comparisons."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from bot.domain.scoring import PairRatio, Score, ScoreValue
 
 
 class Confirmations(Protocol):
-    """Comparisons; each is compared by jobs of the system's own submissions, one at a time."""
+    """Comparisons of two submissions, each made by jobs of the system, one at a time."""
 
     async def unfinished(self) -> tuple[tuple[TaskVersionId, str], ...]:
         """Return the leaderboards with a pending comparison or a running final."""
@@ -48,10 +48,10 @@ class Confirmations(Protocol):
         *,
         alone: SubmissionId | None = None,
     ) -> None:
-        """Queue the job that compares with this rival, or judges one of the two alone."""
+        """Queue the job that compares with this rival, or one of the two with itself."""
 
     async def count(self, confirmation: ConfirmationId, attempts: int, failures: int) -> None:
-        """Store the attempts so far."""
+        """Store how many runs have compared the two, and how often one of them failed alone."""
 
     async def settle(
         self,
@@ -61,7 +61,7 @@ class Confirmations(Protocol):
         ratio: PairRatio | None = None,
         reason: str = "",
     ) -> None:
-        """End it; without `enter` or `follow`, a score that was held back is gone."""
+        """End it; unless `enter` or `follow` is called, a score that was held back is dropped."""
 
     async def enter(self, confirmation: Confirmation, value: ScoreValue) -> None:
         """Put the score that was held back on its leaderboard, and announce it."""
@@ -70,10 +70,10 @@ class Confirmations(Protocol):
         """Hold the score, with this value, back for a comparison with another holder."""
 
     async def refuse(self, confirmation: Confirmation) -> None:
-        """List the last run as why its person is not ranked."""
+        """Store the last run as the reason why its person is not ranked."""
 
     async def compare(self, final: FinalId, submission: SubmissionId, place: int) -> ConfirmationId:
-        """Store a comparison of a final."""
+        """Store a comparison of a final, of a submission that would take `place`; return its id."""
 
 
 class Finals(Protocol):
@@ -92,7 +92,7 @@ class Finals(Protocol):
         """Return how many ranked jobs of people are unfinished."""
 
     async def begin(self, final: FinalId, entries: tuple[SubmissionId, ...]) -> None:
-        """Store whom it compares."""
+        """Start it: store the entries that it compares."""
 
     async def comparisons(self, final: FinalId) -> tuple[Confirmation, ...]:
         """Return its comparisons, oldest first."""

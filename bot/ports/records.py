@@ -210,7 +210,7 @@ class Results(Protocol):
         """
 
     async def revision(self, version: TaskVersionId, gpu: str) -> int:
-        """Return a counter of the changes to `entrants`, `refusals` and the reference's time."""
+        """Return a counter of changes: entrants, refusals, held-back runs, the reference's time."""
 
     async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[records.FailedRun, ...]:
         """Return each person's newest ranked evaluation that did not pass, newest first."""

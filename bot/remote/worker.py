@@ -58,7 +58,7 @@ class RemoteQueue:
             await asyncio.sleep(_PAUSE_S)
 
     async def _request_notices(self, gpus: list[str]) -> AsyncGenerator[Notice, None]:
-        """Yield one first, to make the caller poll: earlier ones may be lost. Then the received."""
+        """Yield the received notices, after one that makes the caller poll: some may be lost."""
         query: dict[str, str | float | list[str]] = {"gpu": gpus, "wait_s": api.NOTICES_S}
         text = b""
         within_s = api.NOTICES_S + http.RESPONSE_S

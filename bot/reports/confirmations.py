@@ -51,7 +51,7 @@ def confirmation_line(found: Confirmation) -> Text:
 def _waiting(found: Confirmation, holder: str) -> str:
     place = f"it would take {ordinal(found.place)} place"
     if found.run is None:
-        return f"{place}; it waits for a comparison with the holder"
+        return f"{place}; it is compared with the holder as soon as a worker is free"
     if found.alone == found.rival:
         return f"{place}; {holder} failed in the comparison and is judged again"
     return f"{place} from {holder}; both are compared on one card, in turns"

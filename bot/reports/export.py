@@ -128,7 +128,7 @@ RESULTS = DataTable(
             Kind.REAL,
             "the time of the task's reference on this GPU type, nanoseconds",
         ),
-        ("ranked", Kind.BOOLEAN, "whether it counts: not withdrawn and not disqualified"),
+        ("ranked", Kind.BOOLEAN, "whether it counts: not withdrawn, disqualified or held back"),
     ),
 )
 CASES = DataTable(

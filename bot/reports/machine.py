@@ -1,7 +1,10 @@
-"""Where an evaluation ran: the machine, the state of its GPU, and the sandbox."""
+"""Where an evaluation ran: the machine, its GPU and load, what that did to times, the sandbox."""
 
 from collections.abc import Iterator
 
+from bot.domain.noise import too_noisy
+from bot.domain.speedups import of_ratio, show
+from runners.contract.comparison import NOISY_MOST
 from runners.contract.evaluation import Environment, Evaluation, Isolation
 
 
@@ -44,3 +47,29 @@ def gpu_state_line(clocks: dict[str, float]) -> str:
     parts += ["slowed by its power limit"] if clocks.get("power_capped") else []
     parts += [f"{clocks['temperature_c']:.0f} °C"] if "temperature_c" in clocks else []
     return f"GPU state: {', '.join(parts)}"
+
+
+def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
+    """Yield why a passed ranked run on the CPU is not ranked, if its times are too noisy."""
+    for case in too_noisy(evaluation):
+        if (measured := case.measurement) is not None:
+            yield (
+                f"{case.spec}: too noisy here: ± {measured.half_width_ns / measured.time_ns:.0%},"
+                f" and a rank needs ± {NOISY_MOST:.0%} or less. The result is kept and is no"
+                " failure, but is not ranked; submit again when the runner's machine is less busy"
+            )
+
+
+def turn_lines(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the speedup over a reference that ran in turn, and how many calls were left out."""
+    for case in evaluation.cases:
+        measured = case.measurement
+        if measured is not None and measured.vs_reference is not None:
+            speedup = show(of_ratio(measured.vs_reference))
+            yield f"{case.spec}: {speedup} vs reference, timed in turn with it"
+        if measured is not None and measured.left_out:
+            calls = measured.left_out + sum(map(len, measured.samples))
+            yield (
+                f"{case.spec}: {measured.left_out} of {calls} calls waited for other processes of"
+                " the machine: they were checked, and do not count into the time"
+            )

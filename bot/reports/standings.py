@@ -40,7 +40,7 @@ _ABSENT_COLUMNS = (
 
 
 def standings_report(leaderboard: BoardStandings) -> Report:
-    """Return the ranked table, then the people whose ranked runs did not pass."""
+    """Return the ranks, the runs to be confirmed, then the people whose runs did not pass."""
     blocks: list[Block] = [*standings_notes(leaderboard)]
     if leaderboard.entries:
         blocks.append(standings_table(leaderboard, leaderboard.entries))
@@ -198,7 +198,7 @@ def _has_several_pools(leaderboard: BoardStandings) -> bool:
 
 
 def _speed_up(reference: ScoreValue | None, value: ScoreValue, best_ns: float) -> str:
-    """Return the speedup over the reference; if that has no time, by how much more it counts."""
+    """Return the speedup over the reference; without its time, the ratio to the best time."""
     if reference is not None:
         return show_speed_up(reference, value)
     return f"{value.upper_ns / best_ns:.2f}x"

@@ -17,7 +17,7 @@ from bot.domain.status import JobStatus, SubmissionStatus, numbered, show_cost
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import confirmation_line
-from bot.reports.machine import machine_lines
+from bot.reports.machine import machine_lines, noisy_lines, turn_lines
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
     SLOWER_MOST,
@@ -78,9 +78,9 @@ def evaluation_report(
         for case in evaluation.cases
         if case.message and case.message != evaluation.message
     ]
-    blocks += [Text(line, Tone.QUIET) for line in _ended_early(evaluation)]
-    blocks += [Text(line, Tone.QUIET) for line in _lifted(evaluation)]
-    blocks += [Text(line, Tone.QUIET) for line in _runs(evaluation.cases)]
+    blocks += [Text(line, Tone.BAD) for line in noisy_lines(evaluation)]
+    for notes in (turn_lines, _ended_early, _lifted, _runs):
+        blocks += [Text(line, Tone.QUIET) for line in notes(evaluation)]
     if evaluation.mode is Mode.PROFILE:
         blocks += [Text(line, Tone.QUIET) for line in kernel_lines(evaluation.log, SHOWN)]
     if evaluation.compiled is not None:
@@ -143,9 +143,9 @@ def _gpu_time(evaluation: Evaluation) -> str:
     return f", {evaluation.gpu_s:.1f} GPU seconds"
 
 
-def _runs(cases: Sequence[CaseResult]) -> Iterator[str]:
+def _runs(evaluation: Evaluation) -> Iterator[str]:
     """Yield the raw runs of each benchmark: number, spread, and the median of each round."""
-    for case in cases:
+    for case in evaluation.cases:
         rounds = () if case.measurement is None else case.measurement.samples
         every = sorted(sample for each in rounds for sample in each)
         if every:

@@ -98,8 +98,7 @@ class Comparable:
     """Submissions to the same board whose sources the viewer may read.
 
     `versions` are by the same person, newest first; `own` are the viewer's, if that is another
-    person; `others` has the best submission of each other person, fastest
-    first.
+    person; `others` has the best submission of each other person, fastest first.
     """
 
     versions: tuple[HistoryEntry, ...] = ()

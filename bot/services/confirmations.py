@@ -25,6 +25,8 @@ from bot.domain.confirmation import (
     can_confirm,
     combined,
     contest,
+    entered,
+    in_turn,
     level,
     read,
     scaled,
@@ -32,9 +34,10 @@ from bot.domain.confirmation import (
     state_of,
 )
 from bot.domain.errors import StoreError
+from bot.domain.finals import before
 from bot.domain.ids import ConfirmationId, JobId, SubmissionId, TaskVersionId
 from bot.domain.job import FINAL_STATES
-from bot.domain.scoring import Score, ScoreValue, by_speed
+from bot.domain.scoring import Score, ScoreValue, by_speed, score
 from bot.domain.status import disclosed
 from bot.domain.submission import Exclusion, ExclusionKind, Submission
 from bot.ports import Clock, Store
@@ -42,6 +45,7 @@ from bot.services.finals import next_comparison
 from runners.contract.comparison import Ratio
 from runners.contract.evaluation import Evaluation
 from runners.contract.task import TaskDefinition
+from runners.contract.verdict import Verdict
 
 UNDECIDED = "confirmation-failed"
 """The audit action for a comparison that failed each time."""
@@ -85,12 +89,14 @@ async def _advance(store: Store, clock: Clock, version: TaskVersionId, gpu: str)
             return  # it still runs, or the same two are compared again
         waiting = await unexcluded(tx, await tx.confirmations.pending(version, gpu))
         final = await tx.finals.running(version, gpu)
-        begins = final is not None and (final.entries is not None or not waiting)
-        pair = await next_comparison(tx, clock, final) if final and begins else None
-        if pair is not None:
-            await _order(tx, *pair)
-            return
-        for each in waiting:
+        if final is not None:
+            earlier = before(final, waiting)
+            waiting = earlier or waiting
+            pair = None if earlier else await next_comparison(tx, clock, final)
+            if pair is not None:
+                await _order(tx, *pair)
+                return
+        for each in in_turn(waiting):
             if await _start(tx, each):
                 return
 
@@ -123,7 +129,7 @@ async def _start(tx: Store, waiting: Confirmation) -> bool:
     if found is None:
         await tx.confirmations.settle(waiting.id, ConfirmationState.DROPPED, reason=_NOT_NEEDED)
         if waiting.held is not None:
-            await tx.confirmations.enter(waiting, waiting.held)
+            await _enter(tx, waiting, waiting.held)
         return False
     await _order(tx, waiting.id, found.holder.submission)
     return True
@@ -132,19 +138,18 @@ async def _start(tx: Store, waiting: Confirmation) -> bool:
 async def _contest_of(tx: Store, new: Score, own: tuple[Score, ...]) -> Contest | None:
     """Return the place that a score takes from another person now; `own` are its person's."""
     everyone = await tx.results.entrants(new.task_version, new.gpu)
-    others = [each for each in everyone if each.best.person != new.person]
     earlier = [each for each in own if each.submission != new.submission]
-    known = await tx.confirmations.of(new.submission)
-    decided = (ConfirmationState.DROPPED, ConfirmationState.PENDING)
-    compared = {
-        each.rival
-        for each in known
-        if each.rival is not None and each.gpu == new.gpu and each.state not in decided
-    }
+    history = await tx.confirmations.of(new.submission)
+    known = [(each.rival, each) for each in history if each.rival and each.gpu == new.gpu]
+    gone = [rival for rival, each in known if each.state is ConfirmationState.DROPPED]
+    compared = {rival for rival, each in known if not each.is_pending}.difference(gone)
     if len(compared) >= MOST_PAIRS:
         return None
-    met = ((each.rival, each.ratio) for each in known if each.gpu == new.gpu)
-    pairs = tuple((rival, ratio) for rival, ratio in met if rival is not None and ratio is not None)
+    aside = {new.person}
+    if len(gone) >= MOST_PAIRS:  # somebody may withdraw one run after the other to delay this one
+        aside |= {each.person for each in await tx.submissions.several(gone)}
+    others = [each for each in everyone if each.best.person not in aside]
+    pairs = tuple((rival, each.ratio) for rival, each in known if each.ratio is not None)
     best = min(earlier, key=by_speed, default=None)
     return contest(replace(new, met=pairs), others, best, compared)
 
@@ -152,7 +157,7 @@ async def _contest_of(tx: Store, new: Score, own: tuple[Score, ...]) -> Contest 
 async def _present_contest(
     tx: Store, waiting: Confirmation, value: ScoreValue | None
 ) -> Contest | None:
-    """Return whom a held run would displace now, with this value."""
+    """Return the place that a held run would take now with this value, and its holder."""
     submission = await tx.submissions.get(waiting.submission)
     if submission is None or value is None:
         return None
@@ -173,7 +178,7 @@ async def _present_contest(
 async def _order(
     tx: Store, waiting: ConfirmationId, rival: SubmissionId, alone: SubmissionId | None = None
 ) -> None:
-    """Queue the run that compares with this rival, or judges one of the two alone."""
+    """Queue the run that compares with this rival, or one of the two with itself."""
     system = await tx.people.ensure(SYSTEM_IDENTITY, SYSTEM_NAME)
     await tx.confirmations.order(waiting, rival, system.id, alone=alone)
 
@@ -192,6 +197,10 @@ class _Meeting:
         if self.evaluation is None:
             return ""
         verdict, message = self.evaluation.verdict, disclosed(self.evaluation).message
+        if self.confirmation.alone is not None:  # others read it too, and it may quote the source
+            comparison, message = self.evaluation.comparison, ""
+            if verdict is Verdict.PASSED and comparison is not None:
+                verdict = comparison.rival_verdict
         words = message if verdict in message else f"{verdict}: {message}".rstrip(": ")
         return words.replace("_", " ")
 
@@ -213,7 +222,8 @@ async def _go_on(tx: Store, met: _Meeting, task: TaskDefinition) -> bool:
     """Decide, or order the next run; return whether there is one."""
     one, reading = met.confirmation, read(task, met.evaluation)
     if one.alone is not None:
-        return await _after_alone(tx, met, one.alone, failed=reading is Reading.FAILED)
+        failed = reading in {Reading.FAILED, Reading.RIVAL_FAILED}
+        return await _after_alone(tx, met, one.alone, failed=failed)
     if reading is Reading.FAILED and one.final is None:
         return await _refuse(tx, met)
     comparison = None if met.evaluation is None else met.evaluation.comparison
@@ -244,7 +254,8 @@ async def _settle(
     ratio = combined(task, measured, ratios)
     await tx.confirmations.settle(one.id, state_of(ratio), ratio=ratio)
     if one.held is not None:
-        again = len(await tx.confirmations.of(one.submission)) > 1
+        known = await tx.confirmations.of(one.submission)
+        again = sum(each.gpu == one.gpu and each.ratio is not None for each in known) > 1
         found = scaled(holder.value, ratio, one.held)
         await _place(tx, one, settled(one.held, found, again=again))
     return False
@@ -254,13 +265,13 @@ async def _place(tx: Store, decided: Confirmation, value: ScoreValue) -> None:
     """Rank a run with this value, unless it still has to be compared with another holder."""
     further = await _present_contest(tx, decided, value)
     if further is None:
-        await tx.confirmations.enter(decided, value)
+        await _enter(tx, decided, value)
     else:
         await tx.confirmations.follow(decided, value, further.place)
 
 
 async def _drop(tx: Store, one: Confirmation, reason: str) -> bool:
-    """End a comparison with one who is not ranked; a new run meets the next holder."""
+    """End a comparison because one of the two is not ranked; then compare with the next holder."""
     await tx.confirmations.settle(one.id, ConfirmationState.DROPPED, reason=reason)
     if one.held is not None:
         await _place(tx, one, one.held)
@@ -268,7 +279,7 @@ async def _drop(tx: Store, one: Confirmation, reason: str) -> bool:
 
 
 async def _repeat(tx: Store, met: _Meeting, reading: Reading) -> bool:
-    """Go on after a run without a ratio: the one that failed is judged again alone first."""
+    """Go on after a run without a ratio: if one of the two failed, it is compared with itself."""
     one = met.confirmation
     counted = replace(one, attempts=one.attempts + 1)
     await tx.confirmations.count(one.id, counted.attempts, one.failures)
@@ -291,12 +302,26 @@ async def _compare_again(tx: Store, one: Confirmation, rival: SubmissionId) -> b
     if one.held is not None:
         holder = await _score_of(tx, rival, one.gpu)
         value = one.held if holder is None else level(one.held, holder.value)
-        await tx.confirmations.enter(one, value)
+        await _enter(tx, one, value)
     return False
 
 
+async def _enter(tx: Store, one: Confirmation, value: ScoreValue) -> None:
+    """Rank a run with this value, within what its own ranked run has shown."""
+    version = await tx.boards.version(one.task_version)
+    stored = await tx.results.evaluations(one.submission)
+    measured = next((each.evaluation for each in stored if each.gpu == one.gpu), None)
+    if version is not None and measured is not None:
+        alone = score(version.definition, measured)
+        everyone = await tx.results.entrants(one.task_version, one.gpu)
+        others = [each.best.value.time_ns for each in everyone if each.best.person != one.person]
+        own_ns = value.time_ns if alone is None else alone.time_ns
+        value = entered(value, own_ns, min(others, default=None))
+    await tx.confirmations.enter(one, value)
+
+
 async def _after_alone(tx: Store, met: _Meeting, alone: SubmissionId, *, failed: bool) -> bool:
-    """Go on after one of the two was judged alone; it loses its place if it fails for good."""
+    """Go on after one was compared with itself; it loses its place if it fails for good."""
     one = met.confirmation
     if not failed:
         return await _compare_again(tx, one, met.rival)
@@ -305,7 +330,7 @@ async def _after_alone(tx: Store, met: _Meeting, alone: SubmissionId, *, failed:
     if failures < MOST_FAILURES:
         await _order(tx, one.id, met.rival, alone)
         return True
-    reason = f"it failed in a comparison, and {failures} times alone: {met.failure}"
+    reason = f"it failed in a comparison, and {failures} times with itself: {met.failure}"
     await tx.moderation.exclude(Exclusion(alone, ExclusionKind.DISQUALIFIED, reason))
     await tx.audit.record(None, ExclusionKind.DISQUALIFIED, f"submission {alone}", reason)
     return await _drop(tx, one, f"#{alone} is not ranked any more: {reason}")

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.board import Board, Viewer
-from bot.domain.confirmation import can_confirm
+from bot.domain.confirmation import can_confirm, scaled
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.finals import (
+    GROWS_MOST,
     LEAST_TOP,
     MOST_TOP,
     Final,
@@ -23,7 +24,7 @@ from bot.domain.finals import (
 )
 from bot.domain.ids import ConfirmationId, SubmissionId
 from bot.domain.notifications import NotificationKind, final_notification
-from bot.domain.scoring import Score, rank_entrants
+from bot.domain.scoring import PairRatio, Score, by_speed, is_ahead, rank_entrants
 from bot.ports import Clock, Store
 from bot.services.audit import audited
 from bot.services.lookup import find_board
@@ -34,7 +35,10 @@ from runners.contract.gpus import find_gpu_type
 async def start_final(
     store: Store, viewer: Viewer, decision: Decision, request: FinalRequest
 ) -> tuple[Final, ...]:
-    """Start a final on each GPU type that has two entries; UserError if one of them runs."""
+    """Start a final on each requested GPU type with two or more entries.
+
+    UserError when there is no such GPU type, or when a final still runs on one of them.
+    """
     board = await find_board(store, viewer, request.board)
     gpus = await _contested_gpus(store, board, request)
     started = []
@@ -46,7 +50,8 @@ async def start_final(
             if final is None:
                 raise UserError(
                     "final-running",
-                    f"a final of {board.name!r} on {gpu} is still running; wait until it ends",
+                    f"a final of {board.name!r} on {gpu} still runs; see or end it with "
+                    f"`podium final {board.name} --show` or `--cancel`",
                 )
             started.append(final)
     return tuple(started)
@@ -60,8 +65,8 @@ async def _contested_gpus(store: Store, board: Board, request: FinalRequest) -> 
     if version is None or not can_confirm(version.definition):
         raise UserError(
             "no-comparison",
-            f"the own evaluation program of {board.name!r} times its submissions, so the judge "
-            "has no times of its own to compare",
+            f"{board.name!r} has its own evaluation program, which times its submissions, so the "
+            "judge has no times to compare",
         )
     gpus = board.gpus
     if request.gpu is not None:
@@ -135,8 +140,30 @@ async def _next_pair(
         later, earlier = pair
         place = order.index(earlier) + 1
         return await tx.confirmations.compare(final.id, later, place), earlier
-    await _end(tx, board, final, final_places(scores, order, results))
-    return None
+    places = final_places(scores, order, results)
+    passing = await _passing(tx, final, places)
+    if passing is None:
+        ended = replace(final, rows=final_rows(places, results))
+        await _end(tx, board, ended, places)
+        return None
+    entries = [*(final.entries or ()), passing]
+    await tx.finals.begin(final.id, tuple(entries))
+    return await _next_pair(tx, board, replace(final, entries=tuple(entries)))
+
+
+async def _passing(tx: Store, final: Final, places: Sequence[FinalPlace]) -> SubmissionId | None:
+    """Return the fastest of the others, if the last entry would now be behind it.
+
+    It is compared too, so that no entry falls behind somebody whom it never met.
+    """
+    most = min(MOST_TOP, GROWS_MOST * final.top)
+    if not places or len(final.entries or ()) >= most:
+        return None
+    known, last = {each.score.person for each in places}, places[-1].score.value
+    entrants = await tx.results.entrants(final.task_version, final.gpu)
+    others = (each.best for each in entrants if each.best.person not in known)
+    first = next((each for each in others if each.submission not in (final.entries or ())), None)
+    return first.submission if first is not None and is_ahead(first.value, last) else None
 
 
 async def _scores(tx: Store, final: Final) -> dict[SubmissionId, Score]:
@@ -148,11 +175,26 @@ async def _scores(tx: Store, final: Final) -> dict[SubmissionId, Score]:
     return found
 
 
-async def _end(tx: Store, board: Board, final: Final, places: Sequence[FinalPlace]) -> None:
+async def _end(tx: Store, board: Board, ended: Final, places: Sequence[FinalPlace]) -> None:
     """Store the scores of a final, its table, and the notifications of its result."""
     for each in places:
-        await tx.finals.rescore(each.score)
-    ended = replace(final, rows=final_rows(places))
-    await tx.finals.end(final.id, ended.rows or ())
+        await _rescore(tx, each.score)
+    await tx.finals.end(ended.id, ended.rows or ())
     listeners = await tx.listeners.to(NotificationKind.RECORD)
     await tx.outbox.put([final_notification(ended, board, each) for each in listeners])
+
+
+async def _rescore(tx: Store, after: Score) -> None:
+    """Store the score of an entry, and change its person's slower ones as much.
+
+    Otherwise another run of the same kernel, which was not compared, would count in its place.
+    """
+    own = await tx.results.scores_of(after.person, after.task_version, after.gpu)
+    before = next(each for each in own if each.submission == after.submission)
+    factor = PairRatio(after.value.time_ns / before.value.time_ns, 0.0)
+    for each in own:
+        passed = by_speed(before) < by_speed(each) and each.value.upper_ns < after.value.upper_ns
+        if passed:
+            changed = scaled(each.value, factor, each.value)
+            await tx.finals.rescore(replace(each, value=changed))
+    await tx.finals.rescore(after)

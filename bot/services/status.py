@@ -22,7 +22,7 @@ from runners.contract.verdict import Stage
 
 _SAMPLE = 5
 """How many recent evaluations of the task are used to estimate the duration of one."""
-_POOL_SAMPLE = 20
+_GPU_SAMPLE = 20
 """How many recent evaluations on the GPU type are used to estimate when a slot becomes free."""
 _MIN_SAMPLE = 3
 """With fewer known durations than this, the longest is used."""
@@ -40,7 +40,12 @@ async def submission_status(store: Store, submission_id: SubmissionId) -> Submis
     jobs = await store.jobs.of(submission_id)
     stored = {each.job: each for each in await store.results.evaluations(submission_id)}
     latest = {event.job: event for event in await store.jobs.latest(submission_id)}
-    compared = {each.gpu: each for each in await store.confirmations.of(submission_id)}
+    exclusion = await store.moderation.exclusion_of(submission_id)
+    compared = {
+        each.gpu: each
+        for each in await store.confirmations.of(submission_id)
+        if exclusion is None or not each.is_pending  # it waits only while it may be ranked
+    }
     statuses = [
         replace(
             await _job_status(
@@ -54,7 +59,6 @@ async def submission_status(store: Store, submission_id: SubmissionId) -> Submis
         )
         for job in jobs
     ]
-    exclusion = await store.moderation.exclusion_of(submission_id)
     return SubmissionStatus(submission, board, tuple(statuses), exclusion)
 
 
@@ -89,14 +93,14 @@ async def _queue_position(store: Store, version: TaskVersionId, job: Job) -> Que
     position = 1 + await store.jobs.ahead(job.id)
     running = (await store.jobs.backlog()).get(job.gpu, {}).get(JobState.RUNNING, 0)
     own = await store.results.durations(version, job.gpu, _SAMPLE)
-    of_pool = await store.results.gpu_durations(job.gpu, _POOL_SAMPLE)
-    estimate_s = waiting_time(own, of_pool, position, running)
+    on_gpu = await store.results.gpu_durations(job.gpu, _GPU_SAMPLE)
+    estimate_s = waiting_time(own, on_gpu, position, running)
     paused = (await store.moderation.gpu_pauses()).get(job.gpu)
     return QueuePosition(position, estimate_s, paused, running)
 
 
 def waiting_time(
-    own_s: Sequence[float], pool_s: Sequence[float], position: int, slots: int
+    own_s: Sequence[float], gpu_s: Sequence[float], position: int, slots: int
 ) -> float | None:
     """Return the seconds until the job at this queue position ends; None when they are unknown.
 
@@ -106,10 +110,10 @@ def waiting_time(
     The first known durations are too short, because short jobs end first. With few durations on
     the GPU type, the result is None. With few durations of the task, its longest is used.
     """
-    if len(pool_s) < _MIN_SAMPLE or slots < 1:
+    if len(gpu_s) < _MIN_SAMPLE or slots < 1:
         return None
-    own_s = own_s or pool_s
-    each_s = statistics.fmean(pool_s)
+    own_s = own_s or gpu_s
+    each_s = statistics.fmean(gpu_s)
     lasts_s = max(own_s) if len(own_s) < _MIN_SAMPLE else statistics.median(own_s)
     return each_s * (position - 0.5) / slots + lasts_s
 
@@ -271,6 +275,8 @@ def _may_see_source(status: SubmissionStatus, clock: Clock, viewer: Viewer) -> b
 
 
 def _without_log(job: JobStatus) -> JobStatus:
-    if job.evaluation is None:
-        return job
-    return replace(job, evaluation=without_quotes(job.evaluation))
+    return replace(
+        job,
+        evaluation=job.evaluation and without_quotes(job.evaluation),
+        confirmation=job.confirmation and job.confirmation.without_quotes,
+    )

@@ -229,7 +229,7 @@ async def rejudge_submission(
     """Return a new submission of the same source for the same person, even after the deadline."""
     earlier = await find_submission(store, submission_id)
     if is_system_submission(submission_id):
-        words = f"submission {submission_id} times a task's reference and is never ranked"
+        words = f"submission {submission_id} is Podium's own and is never ranked"
         raise UserError("not-a-persons", words)
     board = await board_of(store, earlier)
     gpus = tuple(gpu for gpu in earlier.gpus if gpu in board.gpus)

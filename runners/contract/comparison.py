@@ -1,4 +1,4 @@
-"""How a submission compares with its rival, both timed in rounds that alternate on one card."""
+"""How a submission compares with its rival and its reference, and when a time is too noisy."""
 
 from typing import Annotated, Self
 
@@ -8,20 +8,30 @@ from runners.contract.verdict import Verdict
 from runners.contract.wire import Wire
 
 PAIRS_LEAST = 3
-"""The least pairs of rounds, even if the time of a usual run is over."""
+"""The minimum number of pairs of rounds; they are timed even if a usual run's time is over."""
 LIMITS_OF_COMPARISON = 2 * PAIRS_LEAST
-"""How many times the limits of the task a comparison may take: for each least round of both."""
+"""A comparison may take this many times the task's limits: once for each round of these pairs."""
+
+NOISY_MOST = 0.15
+"""The half-width, as a fraction of the time, above which a time on the CPU is not ranked."""
+NOISY_MOST_NS = 15_000.0
+"""The same in ns; the larger one counts, because short times are known less precisely."""
+
+
+def is_noisy(time_ns: float, half_width_ns: float) -> bool:
+    """Whether a time on the CPU is too uncertain to be ranked."""
+    return half_width_ns > max(NOISY_MOST * time_ns, NOISY_MOST_NS)
 
 
 class Ratio(Wire):
-    """How long the submission takes compared with its rival in one benchmark."""
+    """How long the submission takes compared with its rival or its reference in one benchmark."""
 
     ratio: Annotated[float, Field(gt=0)]
-    """Time of the submission / time of the rival, both by the judge's own clock."""
+    """Time of the submission / time of the other, both by the judge's own clock."""
     half_width: Annotated[float, Field(ge=0)]
     """Half-width of the 95 % interval of `ratio`."""
     rounds: Annotated[int, Field(ge=2)]
-    """How many pairs of rounds were timed."""
+    """How many rounds of both were timed."""
 
     @property
     def is_tie(self) -> bool:
@@ -37,7 +47,7 @@ class Comparison(Wire):
     rival_verdict: Verdict
     """How the rival's rounds ended; `passed` if none had failed when the submission failed."""
     rival_detail: str = ""
-    """Why the rival failed; only for admins, because it may tell of secret inputs."""
+    """Why the rival failed; only for admins, because it may contain secret inputs."""
 
     @model_validator(mode="after")
     def _a_failed_rival_has_no_ratios(self) -> Self:

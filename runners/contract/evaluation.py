@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from runners.contract.comparison import LIMITS_OF_COMPARISON, Comparison
+from runners.contract.comparison import LIMITS_OF_COMPARISON, Comparison, Ratio
 from runners.contract.files import EvaluationFile, fit
 from runners.contract.launch import Compiled
 from runners.contract.task import IsolationLayer, Mode, TaskDefinition
@@ -17,8 +17,7 @@ CPU = "CPU"
 RANKS_ON_CPU = 8
 """The most ranks of a multi-GPU task on the CPU, where each rank is only a process."""
 GRACE_S = 30.0
-"""Seconds by which a harness may exceed the task's time limits before its runner kills it; more
-than the harness's own grace, after which it returns a verdict."""
+"""Seconds beyond the task's limits after which a runner kills a harness, which allows fewer."""
 
 PositiveNs = Annotated[float, Field(gt=0)]
 
@@ -44,7 +43,7 @@ class RoundPolicy(Wire):
     samples: int = Field(default=30, ge=3)
     """Timed calls per round."""
     half_width: float = Field(default=0.005, gt=0)
-    """The half-width that is narrow enough, as a fraction of the time; for a GPU claim, 250 ns."""
+    """What half-width is narrow enough, as a part of the time; for a claim, 250 ns always is."""
 
     @model_validator(mode="after")
     def _looks_ascend(self) -> Self:
@@ -54,6 +53,7 @@ class RoundPolicy(Wire):
 
 
 RANKED_ROUNDS = RoundPolicy()
+COMPARED_ROUNDS = RoundPolicy(looks=(5, 8, 15, 30, 60))  # pairs, of a submission and its rival
 BENCHMARK_ROUNDS = RoundPolicy(looks=(3,), samples=15)
 
 
@@ -104,8 +104,7 @@ class EvaluationRequest(Wire):
     used_s: Annotated[float, Field(ge=0, exclude_if=lambda used_s: not used_s)] = 0.0
     """Seconds that failed attempts used; sent only if there were any, for older workers."""
     rival: Annotated[str | None, Field(exclude_if=lambda rival: rival is None)] = None
-    """The source that this one is compared with, round by round; only for mode `ranked`. An older
-    worker refuses it."""
+    """The source that this one is compared with; only if `ranked`. An older worker refuses it."""
 
     @model_validator(mode="after")
     def _only_ranked_runs_are_compared(self) -> Self:
@@ -115,10 +114,9 @@ class EvaluationRequest(Wire):
 
     @property
     def round_policy(self) -> RoundPolicy:
-        """The requested policy, otherwise that of the mode."""
-        if self.rounds is not None:
-            return self.rounds
-        return RANKED_ROUNDS if self.mode is Mode.RANKED else BENCHMARK_ROUNDS
+        """The requested policy, otherwise that of the mode or of a comparison on a GPU."""
+        ranked = RANKED_ROUNDS if self.rival is None or self.gpu == CPU else COMPARED_ROUNDS
+        return self.rounds or (ranked if self.mode is Mode.RANKED else BENCHMARK_ROUNDS)
 
     @property
     def left_s(self) -> float:
@@ -174,6 +172,8 @@ class StopReason(StrEnum):
     """The task's time limit was close."""
     TASK = "task"
     """The task's own evaluation decided."""
+    BUDGET = "budget"
+    """On the CPU: all minimum rounds are timed, and the benchmark's share of seconds is used up."""
     SLOW = "slow"
     """Its calls took more than `SLOWER_MOST` times as long as the reference."""
 
@@ -186,8 +186,7 @@ class Measurement(Wire):
     """The confirmed time of one benchmark; all times in nanoseconds."""
 
     time_ns: PositiveNs
-    """The time that is scored: the geometric mean of the rounds' medians of claims on a GPU, the
-    mean of the rounds' bounds, or with in-process timing what the task's evaluation reported."""
+    """The mean of claims on a GPU or of the judge's bounds, or what the task's code reported."""
     half_width_ns: Annotated[float, Field(ge=0)]
     """Half-width of the 95 % t interval of `time_ns`."""
     bound_ns: float
@@ -200,6 +199,10 @@ class Measurement(Wire):
     discarded: int = 0
     """Samples repeated for activity while frozen, disturbed calibration, lateness or a slow GPU."""
     stop_reason: StopReason
+    left_out: Annotated[int, Field(ge=0, exclude_if=lambda left_out: not left_out)] = 0
+    """On the CPU: calls that waited for other processes; they were checked, but are no samples."""
+    vs_reference: Annotated[Ratio | None, Field(exclude_if=lambda ratio: ratio is None)] = None
+    """On the CPU, from calls in turn with the reference, if that can run as a submission does."""
     claimed_ns: float | None = None
     """The candidate's own time, which became `time_ns` unless it is `lifted`; None without one."""
 
@@ -246,13 +249,11 @@ class Environment(Wire):
     platform: str
     harness_version: str
     transport: str
-    """How inputs and outputs were transferred: `shared-memory`, `vmm`, `pinned-host`, or `none` if
-    the task's own evaluation created them in the submission's process."""
+    """How inputs and outputs moved: `shared-memory`, `vmm` or `pinned-host`; `none` in-process."""
     timing: Timing = Timing.OUTSIDE
     clocks: dict[str, float] = Field(default_factory=dict)
-    """The state of the GPU after the last timed round, or at the end if nothing was timed: clocks
-    in MHz, temperature in C, power and its limit in W, and whether that limit lowered the clocks (0
-    or 1)."""
+    """After the last timed round: clocks in MHz, temperature in C, power and its limit in W, and
+    whether that limit lowered the clocks (0 or 1)."""
     slowed: dict[str, int] = Field(default_factory=dict)
     """Reason that slowed the GPU -> number of samples that were repeated because of it."""
 
@@ -311,8 +312,7 @@ class Evaluation(Wire):
     gpus: Annotated[int, Field(ge=1, le=1024)] = 1
     """How many GPUs it used; 1 on the CPU."""
     used_s: Annotated[float, Field(ge=0)] | None = None
-    """Seconds for which it occupied its GPUs; None if that is `wall_s`. It is more if a container
-    starts for one evaluation."""
+    """Seconds for which it occupied its GPUs, with the container's start; None: `wall_s`."""
     comparison: Annotated[Comparison | None, Field(exclude_if=lambda found: found is None)] = None
     """What the comparison with the request's rival showed; None if none was made."""
 

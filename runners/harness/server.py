@@ -17,7 +17,14 @@ from types import FrameType
 from pydantic import ValidationError
 
 from runners import languages
-from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Isolation, Progress
+from runners.contract.evaluation import (
+    CPU,
+    Evaluation,
+    EvaluationRequest,
+    Isolation,
+    Limits,
+    Progress,
+)
 from runners.contract.runner import Capabilities, Health
 from runners.contract.task import Grader, LanguageName, TaskFormat
 from runners.contract.verdict import Verdict
@@ -25,7 +32,10 @@ from runners.harness import HARNESS_VERSION, graders
 from runners.harness.build.kit import KIT
 from runners.harness.evaluate import evaluate, importable
 from runners.harness.gpu import warm
+from runners.harness.gpu.buffers import max_spares
 from runners.harness.gpu.health import Card, examine, read_cards
+from runners.harness.judge.host_candidate import threads_of
+from runners.harness.protocol.channel import SpareSpec
 from runners.harness.sandbox import process_limits, view
 from runners.harness.supervision import handle, process
 from runners.harness.supervision.template import TemplateProcess, fork_template, spare_compiler
@@ -41,6 +51,9 @@ NO_EVALUATION = 65
 """The exit status of a judge without `--serve` if the request is invalid or the machine failed."""
 REQUEST_MAX = 64 << 20
 """The most bytes of a request."""
+SPARES_ON_GPU, SPARES_ON_CPU = 7, 0
+"""The most spares that start: on a GPU, one for the tests, one for calibration and one for each of
+the first rounds of a ranked run. On the CPU a candidate starts within 30 ms."""
 GRACE_S = 8.0
 """Seconds by which all attempts at an evaluation may exceed its limits, because a candidate on a
 GPU exits slowly. After them, two more seconds are enough to end it."""
@@ -119,6 +132,7 @@ def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | No
             sys.stderr.flush()
             os._exit(status)
     _, status = os.waitpid(judge, 0)
+    process_limits.precedence.reset()
     _kill_leftovers(keep_alive)
     return os.waitstatus_to_exitcode(status)
 
@@ -151,6 +165,7 @@ def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = 
     if health.unfit:
         template.close()
         return UNFIT
+    _prepare_spares(template, gpu=cards is not None)
     line = _read_line(0)
     if not line:
         template.close()
@@ -167,6 +182,14 @@ def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = 
         _emit(out, b'{"evaluation": %s}' % evaluation.model_dump_json().encode())
     template.close()
     return 0
+
+
+def _prepare_spares(template: TemplateProcess, *, gpu: bool) -> None:
+    """Start spares for a request with the usual limits, until it arrives."""
+    limits = Limits()
+    spec = SpareSpec(limits=limits, threads=threads_of(limits, gpu=gpu), gpu=gpu)
+    most = min(SPARES_ON_GPU, max_spares()) if gpu else SPARES_ON_CPU
+    template.spares.prepare(spec, most, request_fd=0)
 
 
 def _answer_one(out: int, isolation: Isolation) -> int:

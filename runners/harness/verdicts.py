@@ -92,3 +92,11 @@ class GradingResult:
 def skipped(kind: CaseKind, workload: Workload) -> CaseResult:
     """The result of a case that was not run because an earlier one ended the evaluation."""
     return CaseResult(spec=workload.spec, kind=kind, status=CaseStatus.SKIPPED)
+
+
+def too_much_printed(limit: int) -> VerdictError:
+    """Return the verdict of a process that printed more than `limit` bytes."""
+    return VerdictError(
+        Verdict.OUTPUT_EXCEEDED,
+        f"more than {limit >> 10} KiB were written to stdout or stderr",
+    )

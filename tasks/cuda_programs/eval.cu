@@ -24,7 +24,7 @@ namespace {
 constexpr int kLeastRuns = 10;
 constexpr int kMostRuns = 200;
 constexpr double kMostSeconds = 10;
-constexpr double kEnough = 0.002;  // of the mean: the standard error at which timing ends
+constexpr double kEnough = 0.002;  // timing ends at a standard error below this part of the mean
 
 using Clock = std::chrono::steady_clock;
 

@@ -236,7 +236,7 @@ def _mutated(source: str, operator: str, number: int) -> str | None:
 
 
 def _compiles(code: str) -> bool:
-    """Whether it is Python that Python does not warn of, as of `is` beside a literal."""
+    """Whether it compiles without a warning, such as that of `is` next to a literal."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -270,7 +270,7 @@ def _rank(seed: int, *words: object) -> str:
 
 
 def draw(sample: int, seed: int) -> list[Mutant]:
-    """The sampled mutants; those of places with the lowest ranks, which only seed and code give."""
+    """The mutants of the places with the lowest ranks; only the seed and the code decide these."""
     ranked: dict[str, list[tuple[str, Module, Place, list[tuple[str, int]]]]] = {}
     for path in _mutated_modules():
         module, lines = Module(path), text(path).splitlines()
@@ -306,7 +306,7 @@ def _first_mutants(
 
 
 def _drawn(sample: int, seed: int) -> list[Mutant]:
-    """As `draw`, which takes a minute, unless the same code was drawn from before."""
+    """Return the saved result of `draw` for the same code, or call it, which takes a minute."""
     code = [text(module) for module in _mutated_modules()]
     name = _rank(seed, sample, *code)
     file = FOLDER / f"sample-{name[:16]}.json"

@@ -37,7 +37,7 @@ from tests.e2e.discord.scene import START_S, UP, kernel
 
 KINDS = ("500", "429", "silence")
 LOST_ANSWERS_S = 3.0
-"""How long what is asked is carried out while its answer is lost."""
+"""How long requests are carried out while their responses are lost."""
 SHOWN_S = 300.0
 """The longest wait for what was not shown."""
 RUNS_S = 9.0

@@ -80,7 +80,7 @@ async def draw(data_dir: Path, folder: Path) -> None:
 def main() -> None:
     """Measure, then draw."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, help="a new one without, so that nothing is lost")
+    parser.add_argument("--folder", type=Path, help="default: a new folder")
     parser.add_argument("--data", type=Path, help="a data folder with ranked runs of matmul by Ada")
     wanted = parser.parse_args()
     folder = wanted.folder or Path(tempfile.mkdtemp(prefix="podium-pictures-"))

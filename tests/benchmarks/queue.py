@@ -118,7 +118,7 @@ class Bench:
         return await self._rates(CLAIMS, *await self._timed_claims(CLAIMS))
 
     async def place_of_the_last_newcomer(self) -> int:
-        """After how many claims every person who came after a backlog has been served."""
+        """The number of claims until everyone who came after a backlog has been served."""
         await clear(self.dsn)
         await fill(self.dsn, self.scene, self.people[:1], BACKLOG)
         await self._claims("w", 1000)
@@ -182,7 +182,7 @@ async def timed(work: Sequence[Coroutine[object, object, object]]) -> float:
 
 
 async def cpu_seconds(dsn: str) -> float:
-    """The CPU time of this process and of the server's that work for it, so far."""
+    """The CPU time of this process and of the server processes that work for it, so far."""
     connection = await asyncpg.connect(dsn)
     try:
         backends = [row["pid"] for row in await connection.fetch(BACKENDS)]

@@ -68,7 +68,7 @@ alter table evaluations enable trigger user;
 alter table scores enable trigger user;
 {fill}
 """
-"""Rows in bulk; what triggers would have kept is worked out as the migration does."""
+"""Rows in bulk; what triggers would have stored is computed as in the migration."""
 
 
 @dataclass(frozen=True, slots=True)

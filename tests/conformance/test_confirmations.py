@@ -12,6 +12,7 @@ from bot.domain.submission import Exclusion, ExclusionKind
 from bot.ports import Store
 from bot.services.confirmations import UNDECIDED, advance
 from bot.services.lookup import visible_submission
+from bot.services.status import submission_status
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.confirming import Arena
@@ -64,6 +65,7 @@ async def test_an_interval_that_contains_1_is_a_tie_and_a_narrow_one_is_not(aren
     assert await arena.pending() == ()
     run = await arena.ran("eve", 800)
     await arena.compared(ratio=0.998, half_width=0.001)  # less than 0.5 %, but it was seen
+    await arena.compared(ratio=0.997, half_width=0.001)  # who shares the place is met too
     assert (await arena.confirmation(run)).state is ConfirmationState.CONFIRMED
     assert [each[:2] for each in await arena.ranks()] == [(1, "eve"), (2, "bob"), (2, "ada")]
 
@@ -92,12 +94,14 @@ async def test_a_run_that_fails_is_not_ranked_and_the_earlier_best_stands(arena:
     assert "failed when it was compared with #" in refused[0].message
 
 
-async def test_a_holder_that_fails_is_judged_again_alone_and_keeps_its_place(arena: Arena) -> None:
+async def test_a_holder_that_fails_is_compared_with_itself_and_stays(
+    arena: Arena,
+) -> None:
     await arena.ran("ada", 100)
     run = await arena.ran("bob", 90)
     await arena.rival_failed()
-    alone = await arena.answered()
-    assert (alone.source, alone.rival) == ("# ada 100\n", None)
+    alone = await arena.compared()
+    assert (alone.source, alone.rival) == ("# ada 100\n", "# ada 100\n")
     await arena.compared(ratio=0.9)
     assert (await arena.confirmation(run)).state is ConfirmationState.CONFIRMED
     assert await arena.ranks() == [(1, "bob", 90), (2, "ada", 100)]
@@ -192,7 +196,11 @@ async def test_a_run_that_is_excluded_while_it_waits_waits_until_it_counts_again
     await moderation.exclude(Exclusion(eve, ExclusionKind.DISQUALIFIED, "why"))
     await arena.compared(ratio=0.9)
     assert await arena.scene.claim() == ()
+    assert (await submission_status(arena.scene.store, eve)).jobs[0].confirmation is None
     assert await moderation.include(eve)
+    (job,) = (await submission_status(arena.scene.store, eve)).jobs
+    assert job.confirmation is not None
+    assert job.confirmation.is_pending
     await arena.step()
     await arena.compared(ratio=0.9)
     assert await arena.ranks() == [(1, "eve", 81), (2, "bob", 90), (3, "ada", 100)]

@@ -31,7 +31,7 @@ def way_to(door: WebContext) -> httpx.ASGITransport:
 
 
 def application(door: WebContext) -> FastAPI:
-    """A new application, with the routes of the first one, which FastAPI analyses but once."""
+    """A new application that reuses the first one's routes, which FastAPI is slow to analyze."""
     app = build(door)
     app.router.routes = _analysed or app.router.routes
     _analysed[:] = app.router.routes

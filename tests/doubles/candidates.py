@@ -1,6 +1,6 @@
 """A template of candidates that is forked from a small process, not from that of the tests.
 
-The process of the tests has collected thousands of them, and every candidate would copy its tables.
+The process of the tests is large, and every candidate would copy its page tables.
 """
 
 import os
@@ -21,9 +21,9 @@ Fork = Callable[[], template.TemplateProcess]
 
 
 def fork_small_template() -> template.TemplateProcess:
-    """As the harness forks one, with the environment and the folder of this process.
+    """Fork a template as the harness does, with the environment and the folder of this process.
 
-    Where coverage is measured, it is a fork of this process, which is measured as well.
+    If coverage is measured, fork this process instead, because its forks are measured too.
     """
     if footprints.FILE in os.environ:
         return fork_own_template()
@@ -52,7 +52,7 @@ def fork_own_template() -> template.TemplateProcess:
 
 
 def main() -> int:
-    """Be a template whose link is standard input."""
+    """Serve as a template; standard input is its link to the judge."""
     link = socket.socket(fileno=os.dup(0))
     isolate.detach_streams()
     for _ in range(3):

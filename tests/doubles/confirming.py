@@ -55,7 +55,7 @@ class Arena:
         return submission.id
 
     async def step(self) -> None:
-        """What is due, as the loop of every process does it, after a moment."""
+        """Advance the clock by a second and do what is due, as the loop of every process does."""
         self.clock.advance(1)
         await advance(self.scene.store, self.clock)
 

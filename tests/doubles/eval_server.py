@@ -38,7 +38,7 @@ def comparison(directive: str = "", **changes: object) -> dict[str, Any]:
 
 
 def make_request(directive: str = "", **changes: object) -> EvaluateRequest:
-    """The same as a request."""
+    """The body of `evaluation` as a request."""
     return EvaluateRequest.model_validate(evaluation(directive, **changes))
 
 

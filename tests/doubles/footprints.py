@@ -2,7 +2,7 @@
 
 The sandbox and the candidate run in forked processes that lose their files, user and descriptors
 and end by `os._exit` or a kill, so coverage.py can save nothing there. Each of them therefore
-traces itself into a file of the test run that is mapped before, and the shared mapping stays. Each
+records its own steps in a file that the test run has mapped; the shared mapping survives. Each
 pair of lines of a file has one byte, which is only ever set, so no lock is needed. At the end the
 test run adds the pairs to its own coverage data, for the files that it measures. Without coverage
 nothing of this is active.

@@ -11,7 +11,7 @@ _COLLAPSE = 25
 def use_huge_pages() -> None:
     """Move what this process has allocated to huge pages, as far as the system can.
 
-    Most of what a fork takes, and the end of the forked process, is page tables.
+    Page tables take most of the time of a fork, and of the forked process's exit.
     """
     library = ctypes.CDLL(None)
     library.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]

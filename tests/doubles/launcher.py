@@ -16,6 +16,7 @@ import atexit
 import ctypes
 import gc
 import importlib
+import math
 import os
 import runpy
 import signal
@@ -35,7 +36,7 @@ from unittest.mock import patch
 
 from pydantic import BaseModel
 
-from runners.contract import evaluation
+from runners.contract import comparison, evaluation
 from tests.doubles.huge_pages import use_huge_pages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,11 +73,11 @@ IMPORTED = {
     "doors and judge": _DOORS,
     "container": (CONTAINER,),
 }
-"""What each kind of template imports, what a harness needs first."""
+"""What each kind of template imports; what a harness needs comes first."""
 FORKED = {"doors and judge", "container"}
 """Kinds that are forked from "judge", because importing torch takes seconds."""
 BRIEF_ROUNDS = evaluation.RoundPolicy(looks=(3,), samples=10)
-"""Those of a ranked run, a fifth of the usual work; the usual ones have tests of their own."""
+"""The rounds of a ranked run: a fifth of the usual work. The usual rounds have their own tests."""
 JUDGING = {"demo", "judge", "submit", "task", "up", "worker"}
 """Commands that start harnesses where the runner is local."""
 
@@ -132,7 +133,7 @@ class Template:
 
     line: socket.socket
     modules: frozenset[str] = frozenset()
-    """What it can be, where it is one program's own."""
+    """The modules that it may start; only set for one program's own template."""
     one: threading.Lock = field(default_factory=threading.Lock)
 
     def fork(self, start: Start, streams: Sequence[int]) -> int:
@@ -184,7 +185,7 @@ def _start_of(given: Sequence[Any]) -> Start | None:
 
 
 def fork(start: Start, streams: Sequence[int]) -> int:
-    """Have a template of this process fork a program; gives its number."""
+    """Have a template of this process fork a program; return its process id."""
     return _template(start.template or "").fork(start, streams)
 
 
@@ -212,6 +213,7 @@ def _template(kind: str) -> Template:
 def main() -> None:
     """Run as a template whose socket is standard input."""
     evaluation.RANKED_ROUNDS = BRIEF_ROUNDS  # before anything else imports it
+    comparison.NOISY_MOST = math.inf  # a few short rounds beside other tests are noisy
     _be_template(sys.argv[1])
 
 

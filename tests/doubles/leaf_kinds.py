@@ -8,7 +8,7 @@ from enum import StrEnum
 from hypothesis import strategies as st
 
 from runners.contract.task import Device, TaskDefinition, Workload
-from runners.harness.timing.stopwatch import WARM_UPS
+from runners.harness.timing.calls import WARM_UPS
 
 SLEEP_S = 0.02
 """How long a late leaf takes; everything else in a call takes far less."""

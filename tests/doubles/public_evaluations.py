@@ -1,7 +1,7 @@
 """The evaluation scripts of the replacements for KernelBot's public tasks, written for this suite.
 
-Each is one of the texts in `public_scripts` below constants, which say what the scripts of that
-kind differ in: the clock, the cleared cache, what a case's line may contain, where it runs.
+Each begins with constants, in which the scripts of its kind differ: the clock, the cleared cache,
+what a case's line may contain, where it runs. One of the texts in `public_scripts` follows.
 """
 
 from collections.abc import Mapping

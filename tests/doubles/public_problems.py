@@ -1,5 +1,5 @@
-"""The problems of the stand-ins for KernelBot's public tasks: small formulas on values of the same
-kinds, written for this suite."""
+"""The problems of the replacements for KernelBot's public tasks: small formulas on values of the
+same kinds, written for this suite."""
 
 from dataclasses import dataclass
 
@@ -39,11 +39,11 @@ class _Formula:
     inputs: str
     cases: tuple[Case, ...]
     target: str = ""
-    """The output to fill, which in pmpp_v2 most problems have behind the inputs."""
+    """The output to fill, which in pmpp_v2 most problems have after the inputs."""
 
     @property
     def first(self) -> Problem:
-        """In pmpp the data are the inputs alone."""
+        """The problem as pmpp has it: its data are only the inputs."""
         given = f"{self.inputs}\nreturn ({self.names},)"
         return Problem(
             self.arguments, given, f"({self.names},) = data\nreturn {self.value}", self.cases
@@ -51,7 +51,7 @@ class _Formula:
 
     @property
     def second(self) -> Problem:
-        """In pmpp_v2."""
+        """The problem as pmpp_v2 has it, with the output to fill after the inputs."""
         if not self.target:
             return self.first
         given = f"{self.inputs}\noutput = {self.target}\nreturn {self.names}, output"

@@ -200,4 +200,4 @@ SETS = {
     "linalg": PublicSet("linalg.yaml", "2026-08-31", tuple(_linalg())),
     "princeton": PublicSet("princeton2026.yaml", "2026-05-31 23:59", (_ENTROPY,)),
 }
-"""By the folder of each set, which two of the YAML files are not called after."""
+"""Folder of each set -> the set; two of the YAML files have other names than their folder."""

@@ -310,6 +310,24 @@ async def test_a_difference_has_two_columns_where_there_is_room_and_else_one(sce
     await context.close()
 
 
+async def test_a_table_on_a_wide_page_has_its_headings_above_their_columns(
+    scene: Scene, page: Page
+) -> None:
+    await page.set_viewport_size({"width": 1280, "height": 900})
+    await page.goto(scene.at("/submissions/{best}"))
+    cases = page.locator("table.stack").first
+    headings, cells = cases.locator("thead th"), cases.locator("tbody tr").first.locator("th, td")
+    count = await headings.count()
+    assert count == await cells.count() > 2
+    for number in range(count):
+        above = await headings.nth(number).bounding_box()
+        below = await cells.nth(number).bounding_box()
+        assert above is not None
+        assert below is not None
+        assert above["x"] == pytest.approx(below["x"])
+        assert above["width"] == pytest.approx(below["width"])
+
+
 async def test_without_scripts_everything_can_still_be_read(scene: Scene) -> None:
     context = await scene.browser.new_context(java_script_enabled=False)
     page = await context.new_page()

@@ -46,7 +46,7 @@ class Server:
 
 @contextmanager
 def serving(environment: Mapping[str, str] | None = None, *, gpu: bool = True) -> Iterator[Server]:
-    """A harness that is ready, ended at the end; in this process's environment unless told."""
+    """A harness that is ready, ended at the end; without `environment`, in this process's own."""
     pipe, command = subprocess.PIPE, COMMAND if gpu else ON_CPU
     with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, env=environment) as process:
         assert process.stdout is not None

@@ -3,10 +3,10 @@
 Run from the repository root on a machine with a GPU:
     python tests/gpu/contexts.py [--repeat N]
 
-A ranked run makes seven contexts at once or so, one for each candidate. `limit_copy_queues` makes
+A ranked run makes about seven contexts at once, one for each candidate. `limit_copy_queues` makes
 them cheaper, which must not slow a kernel that uses several streams: the last columns are
 microseconds of so many streams of three kernels each, queued stream by stream, without and with a
-copy on the device between them. The keeper's own effect is on the first use of the driver.
+copy on the device between them. `DriverKeepAlive` only makes the first use of the driver faster.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def ended(pids: list[int]) -> None:
 
 @contextmanager
 def somebody() -> Iterator[None]:
-    """Have another process with a context in the block, like the judge."""
+    """Keep another process with a context, like the judge, during the block."""
     pid, reader = forked(begun)
     answered(reader)
     try:
@@ -96,7 +96,7 @@ def begun() -> float:
 
 
 def contexts(count: int, settings: Callable[[], None]) -> tuple[float, float]:
-    """Seconds until as many at once can be used, and until all have ended."""
+    """Seconds until `count` contexts at once can be used, and until all have ended."""
 
     def body() -> float:
         settings()
@@ -183,7 +183,7 @@ def main() -> int:
             ]
             cells += [f"{each:7.0f}" for each in times[name]]
             lines.append(f"{name:18s}{' '.join(cells)}")
-    print(f"a context where nobody has one: {alone:.3f} s, beside the keeper {kept:.3f} s\n")
+    print(f"a context on an idle GPU: {alone:.3f} s, with `DriverKeepAlive` {kept:.3f} s\n")
     heads = (
         "1 up",
         "1 down",

@@ -34,7 +34,7 @@ REPS = (1, 5, 10, 25, 50, 100, 200)
 PAUSE_S = 0.3
 """Before each call, so that the card has cooled down from the one before."""
 POWER_CAP = 0x04
-"""NVML's reason for lower clocks: the card would else draw more power than it may."""
+"""NVML's reason for lower clocks: the card would otherwise draw more power than it may."""
 
 
 @dataclass

@@ -11,7 +11,7 @@ finals are made or the minutes are over.
 
 `--attacks` compares honest kernels with rivals that leave memory, work, heat or persistent cache
 lines behind: the honest ones must pass. `--device cpu` tries the script without a GPU, where only a
-quiet machine can tell as small differences.
+quiet machine shows such small differences.
 """
 
 import argparse
@@ -78,6 +78,7 @@ def custom_kernel(data):
 LENGTHS = {"cuda": (1_000, 4_000), "cpu": (100_000, 400_000)}
 """Two lengths of the loop, from whose times the time of one turn is computed."""
 BESIDE = RoundPolicy(looks=(5,), samples=15)
+"""The rounds of a run without a rival."""
 DEVICE_NAMES = {"cuda": "GPU", "cpu": CPU}
 
 

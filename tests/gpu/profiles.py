@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 from bot.domain.tasks.bundle import solutions  # noqa: E402 - found by the line above
 from bot.domain.tasks.task_file import parse_task  # noqa: E402 - found by the line above
 from bot.store.task_folders import read_folder  # noqa: E402 - found by the line above
-from runners.contract.evaluation import (  # noqa: E402 - found by the line above  # noqa: E402 - found by the line above
+from runners.contract.evaluation import (  # noqa: E402 - found by the line above
     Evaluation,
     EvaluationRequest,
     KernelNameBase,
@@ -48,7 +48,7 @@ EXCERPTS = {
 }
 """Which lines of a log are printed."""
 SECTION = "Section: GPU Speed Of Light Throughput"
-"""Stands once in the tables of each kernel."""
+"""Occurs once in the tables of each kernel."""
 BEGINS = b"NVR"
 """How a report of Nsight Compute begins."""
 ROW = "{:3s} {:18s} {:8s} {:>6s} {:>6s} {:>7s} {:>7s} {:>7s} {:>7s} {}"

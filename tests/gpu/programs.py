@@ -110,7 +110,7 @@ class Trial:
     mode: Mode
     wanted: tuple[str, ...]
     beside: str = ""
-    """The submission, judged earlier, whose last time this one's may not be under."""
+    """A submission judged earlier; this one may not be faster than `SHARE` of its last time."""
 
     @property
     def request(self) -> EvaluationRequest:

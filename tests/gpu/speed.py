@@ -50,7 +50,7 @@ ADDERS = {True: ("torch_add", "triton_add", "inline_cuda"), False: ("new_tensor"
 BUILT = ("inline_cuda",)
 """Those which nvcc builds in every evaluation."""
 IDLE_S = 1.0
-"""Before an evaluation of `modes`: so long the harness has had nothing to do."""
+"""How long the harness is idle before an evaluation of `modes`."""
 BUILT_RUNS = 2
 FAILURES_MOST = 3
 """How often in a row the harness may fail before the rest is given up."""
@@ -90,7 +90,7 @@ def working(gpu: str) -> Iterator[Worker]:
 
 
 def modes(runs: int, *, on_gpu: bool) -> tuple[int, list[str]]:
-    """Judge one kernel in each mode on one warm harness; return the unexpected rows, and print."""
+    """Judge one kernel in each mode on a warm harness; return the count of bad rows and a table."""
     there = {each.name: each for each in kernels("honest_cuda" if on_gpu else "honest")}
     accounts: list[Account] = []
     with serving() as server:
@@ -111,7 +111,7 @@ def order_in(kernel: Kernel, mode: Mode) -> EvaluationRequest:
 
 
 def repeat(asked: Asked, order: EvaluationRequest, account: Account, runs: int) -> None:
-    """Repeat evaluations after one that does not count; fewer, and no such one, if each builds."""
+    """Repeat evaluations after one that does not count; if each builds, fewer, which all count."""
     if account.built:
         runs = min(runs, BUILT_RUNS)
     else:
@@ -217,7 +217,7 @@ def sustained(
 
 
 def rates() -> list[str]:
-    """The table of what this GPU achieves; makes a CUDA context, so nothing to rejudge after it."""
+    """The table of what this GPU achieves; makes a CUDA context, so judge nothing after it."""
     found, model = measured_rates(), torch.cuda.get_device_name()
     card = GPU_TYPES.get(type_of_model(model))
     peak = card and card.peak

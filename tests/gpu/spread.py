@@ -3,9 +3,9 @@
 Run from the repository root on a machine with a GPU:
     python tests/gpu/spread.py [--runs N] [--minutes M]
 
-Ten ranked runs of each kernel, alternating; then the median of `triton.testing.do_bench` on the
-same inputs: unchanged, with pauses, and with the judge's work between its calls. The last columns
-show how far the scores are apart, how far their mean is from those medians, how many of the
+Ranked runs of each kernel, alternating (`--runs`); then the median of `triton.testing.do_bench` on
+the same inputs: unchanged, with pauses, and with the judge's work between its calls. The last
+columns show how far the scores are apart, how far their mean is from those medians, how many of the
 intervals contain the mean of all runs, and how many rounds were confirmed and refused.
 """
 
@@ -108,7 +108,7 @@ class JudgesWork:
     """Does between two calls of `do_bench` what the judge does between two timed calls.
 
     It makes a fresh input and checks an answer to it, and takes as long. `do_bench` calls it by
-    taking away its gradient, which it does outside of what it times.
+    resetting its gradient (`grad_to_none`), which it does outside of what it times.
     """
 
     def __init__(self, space: Mapping[str, Any], n: int) -> None:

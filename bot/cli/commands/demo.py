@@ -48,6 +48,8 @@ class _DemoResult:
     leaderboards: tuple[BoardStandings, ...]
     judged: int
     faults: tuple[str, ...]
+    noisy: tuple[str, ...]
+    """Right results that are not ranked because the machine was too busy."""
     seconds: float
     example: Path
     """The file of a correct kernel, below its task's folder."""
@@ -69,7 +71,7 @@ def demo(
     ctx: typer.Context,
     *,
     tasks: Tasks = None,
-    rounds: Rounds = 5,
+    rounds: Rounds = 8,
     whole: Whole = False,
     remove: Remove = False,
     data: DataFolder = None,
@@ -90,7 +92,12 @@ def demo(
         line.say(f"the log is {installation.data_dir / 'podium.log'}")
     if as_json:
         bodies = [standings_json(each) for each in result.leaderboards]
-        body = {"standings": bodies, "judged": result.judged, "faults": result.faults}
+        body = {
+            "standings": bodies,
+            "judged": result.judged,
+            "faults": result.faults,
+            "noisy": result.noisy,
+        }
         line.write_json(body)
     else:
         _draw(line, result)
@@ -132,13 +139,13 @@ class _DemoRun:
                 await self._publish(podium, offers, tasks, {each.board for each in entries})
                 began = time.monotonic()
                 submitted = await self._submit(podium, entries, people)
-                faults = await self._await_all(podium, submitted)
+                faults, noisy = await self._await_all(podium, submitted)
                 seconds = time.monotonic() - began
                 leaderboards = await self._standings(podium, entries)
         for leaderboard in leaderboards:
-            faults += demo_script.wrong_standings(entries, people_ids, leaderboard)
+            faults += demo_script.wrong_standings(entries, people_ids, leaderboard, noisy)
         example = _example(tasks, entries, leaderboards)
-        return _DemoResult(leaderboards, len(entries), faults, seconds, example)
+        return _DemoResult(leaderboards, len(entries), faults, noisy, seconds, example)
 
     async def _tasks(self, offers: Sequence[Capabilities]) -> list[_Task]:
         """Return every task, with the solutions that can be submitted and judged here."""
@@ -201,18 +208,18 @@ class _DemoRun:
 
     async def _await_all(
         self, podium: OpenPodium, submitted: dict[SubmissionId, demo_script.DemoSubmission]
-    ) -> tuple[str, ...]:
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the unexpected results, and those that are too noisy to be ranked."""
         names = {
             number: f"{entry.board} {entry.person} {entry.file_name}"
             for number, entry in submitted.items()
         }
         with ProgressLines(self.line.err) as lines:
             ended = await follow_all(podium.store, names, lines)
-        return tuple(
-            fault
-            for number in submitted
-            for fault in demo_script.unexpected_results(submitted[number], ended[number])
-        )
+        pairs = [(submitted[number], ended[number]) for number in submitted]
+        faults = chain.from_iterable(demo_script.unexpected_results(*pair) for pair in pairs)
+        noisy = chain.from_iterable(demo_script.noisy_results(*pair) for pair in pairs)
+        return tuple(faults), tuple(noisy)
 
     async def _standings(
         self, podium: OpenPodium, entries: Sequence[demo_script.DemoSubmission]
@@ -259,6 +266,8 @@ def _draw(line: CommandLine, result: _DemoResult) -> None:
         line.write("")
     for fault in result.faults:
         line.say(f"WRONG: {fault}")
+    for words in result.noisy:
+        line.write(words)
     count = len(result.faults)
     verdict = f"{count} checks failed" if count else "each with the expected verdict"
     line.write(f"{result.judged} kernels judged in {result.seconds:.0f} s, {verdict}")

@@ -37,6 +37,10 @@ class _JudgeOptions:
     rounds: int | None
 
 
+_ROUNDS = "Maximum number of timed rounds"
+_QUICK = "Only time the benchmarks, in a single round each"
+
+
 def judge(
     ctx: typer.Context,
     task: Annotated[Path, typer.Argument(help="Task folder or zip")],
@@ -47,9 +51,8 @@ def judge(
         Grader | None, typer.Option(help="Grader (default: the one the task names)")
     ] = None,
     gpu: Annotated[str | None, typer.Option(help="GPU type, such as H100 or CPU")] = None,
-    rounds: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of timed rounds")
-    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help=_ROUNDS)] = None,
+    quick: Annotated[bool, typer.Option("--quick", help=_QUICK)] = False,
     save: Annotated[
         Path | None, typer.Option(help="Save profiler reports to this folder (profile mode)")
     ] = None,
@@ -58,6 +61,7 @@ def judge(
 ) -> int:
     """Judge one file: exit code 0 passed, 1 not passed, 2 usage error, 3 internal error."""
     line = command_line(ctx)
+    mode, rounds = _quick(mode, rounds) if quick else (mode, rounds)
     definition = parse_task(line.installation.read_task(task, root))
     if grader is not None:
         definition = definition.model_copy(update={"grader": grader})
@@ -77,6 +81,15 @@ def judge(
             )
         )
     return ExitCode.PASSED if evaluation.verdict is Verdict.PASSED else ExitCode.VERDICT
+
+
+def _quick(mode: Mode, rounds: int | None) -> tuple[Mode, int]:
+    """Return the mode and the number of rounds of `--quick`, which fits the other options."""
+    if mode not in {Mode.TEST, Mode.BENCHMARK} or rounds not in {None, 1}:
+        raise UserError(
+            "usage", "--quick is --mode benchmark --rounds 1; leave out other modes and rounds"
+        )
+    return Mode.BENCHMARK, 1
 
 
 async def _judge(line: CommandLine, options: _JudgeOptions) -> Evaluation:

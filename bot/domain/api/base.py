@@ -10,7 +10,7 @@ from runners.contract.wire import Wire
 PATH = "/api/v1"
 """The prefix of every route."""
 BODY_MAX = 64 << 10
-"""The maximum bytes of every body except a submission's."""
+"""The maximum bytes of every JSON body except a submission's."""
 MOST_ON_A_PAGE = 200
 
 

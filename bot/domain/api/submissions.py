@@ -141,7 +141,10 @@ class SubmissionAnswer(ResponseBody):
 
 
 class JobResultBody(ResponseBody):
-    """A submission's result on one GPU type; only a passed ranked one has a time."""
+    """A submission's result on one GPU type; only a passed ranked one has a time.
+
+    One on the CPU whose time is too noisy to be ranked has none either: its report tells.
+    """
 
     gpu: str
     verdict: Verdict

@@ -32,7 +32,10 @@ class TaskBundle:
     name: str = ""
 
     def locate(self, source: str) -> str:
-        """Return the path of `source`, relative to the task's folder; UserError if it escapes."""
+        """Return the path in the bundle of a file, given relative to the task's folder.
+
+        UserError if it is outside the bundle.
+        """
         path = posixpath.normpath(posixpath.join(self.root, source))
         outside = path.startswith(("../", "/")) or path == ".."
         if outside or "\\" in source or "\0" in source:

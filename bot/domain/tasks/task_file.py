@@ -254,7 +254,7 @@ def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
 
 
 def _native_obstacle(written: TaskYaml) -> str:
-    """Return why our own judge cannot grade it, regardless of its files; empty when it can."""
+    """Return why Podium's judge cannot grade it, regardless of its files; empty when it can."""
     if written.multi_gpu:
         return "a task with multi_gpu needs its own evaluation program and grader 'popcorn'"
     if _is_program(written):

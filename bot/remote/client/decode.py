@@ -142,7 +142,7 @@ def finals_of(answer: FinalsAnswer) -> tuple[Final, ...]:
 
 
 def _final(answer: FinalBody) -> Final:
-    """Return a final; until it has ended, who is in it is not sent, only how many they are."""
+    """Return a final; until it has ended, the server sends only the number of its entries."""
     return Final(
         id=FinalId(0),
         board=BoardId(0),

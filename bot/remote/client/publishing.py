@@ -29,8 +29,9 @@ async def publish(
     *,
     say: requests.Say,
 ) -> list[PublishedDraft]:
-    """Publish at the server, after its checks; return the boards. A competition's are one check.
+    """Publish at the server, after its checks; return the boards.
 
+    The boards of a competition are checked together, other boards one after the other.
     UserError when one must not be published, with the same message as on this machine; RunnerError
     when a runner failed, not the task.
     """

@@ -86,8 +86,10 @@ class StoreQueue:
         profile = submission.profile or ProfileOptions()
         is_system_job, confirmation = job.is_system_job, await self._confirmation(job)
         is_reference, rival = is_system_job and confirmation is None, None
-        if confirmation is not None and confirmation.alone is None and confirmation.rival:
-            rival = await self._store.submissions.source(confirmation.rival)
+        if confirmation is not None and confirmation.rival is not None:
+            # Who failed is compared with itself: no kernel can tell that from another comparison.
+            compared = confirmation.alone or confirmation.rival
+            rival = await self._store.submissions.source(compared)
         request = EvaluationRequest(
             request_id=f"job-{job.id}",
             task=as_candidate(task) if is_reference else profile.select_benchmark(task),
@@ -127,7 +129,7 @@ class StoreQueue:
     ) -> bool:
         if job.check_run is not None:
             return await self._store.check_runs.accept(job.id, job.fence, evaluation)
-        value = score(request.task, evaluation)
+        value = score(request.task, evaluation, ranked=not job.is_system_job)
         if await self._confirmation(job) is not None:
             value = None  # `bot.services.confirmations` decides by the ratio
         if value is None or job.is_system_job or request.rounds is not None:

@@ -217,7 +217,7 @@ class _Run:
 
     def _pipeline(self) -> Pipeline:
         store, publication = self.engine.store, self.held.publication
-        resumed = bool(self.state.begun)  # before, here or in another process
+        resumed = bool(self.state.begun)  # this process or another one started it before
         return Pipeline(
             store,
             self.engine.clock,
@@ -230,7 +230,7 @@ class _Run:
         )
 
     async def _save_graded(self, drafts: Sequence[Draft]) -> None:
-        first = drafts[0]  # of a competition each board is checked again, with the runs that ended
+        first = drafts[0]  # the grader is only read for a single task, see `_check_and_publish`
         await self._save(publishing=True, grader=first.task.grader, grading=first.grading.why)
         await self._require_not_cancelled()  # from here on it cannot be cancelled
 

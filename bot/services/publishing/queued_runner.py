@@ -53,7 +53,10 @@ class QueuedRunner:
         return self.offer
 
     async def start(self, request: EvaluationRequest) -> CallId:
-        """Queue the run, or find that of an earlier attempt; RunnerError when it has ended."""
+        """Queue the run, or find it if it was queued before.
+
+        RunnerError when the publication has ended.
+        """
         of_task = await self.tasks.digest_of(request.task)
         key = key_of(request, of_task)
         job = await self.store.check_runs.add(self.publication, key, request, of_task)

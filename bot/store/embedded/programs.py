@@ -32,10 +32,10 @@ LISTING_LIMIT_S = 10.0
 STOP_SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
 """Fast shutdown, immediate shutdown, kill; each with the seconds to wait for it."""
 STOP_SIGNALS_OF_ORPHANS = ((signal.SIGINT, 2.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 5.0))
-"""The same for orphans, which the kernel asked to stop when their owner died; other processes wait.
+"""The same for orphans: shorter, because other processes wait for the end of these.
 
-A hard stop is safe because of the write-ahead log. A fast shutdown may never end while clients keep
-trying to connect.
+The kernel asked orphans to stop when their owner died. A hard stop is safe because of the
+write-ahead log. A fast shutdown may never end while clients keep trying to connect.
 """
 
 

@@ -32,7 +32,7 @@ _ROWS = TypeAdapter(tuple[FinalRow, ...])
 
 
 class PostgresConfirmations:
-    """Comparisons by number; a score that is held back is in the row, as it was in `scores`."""
+    """Comparisons by number; a row also has the score that is held back, as it was in `scores`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

@@ -38,7 +38,7 @@ def source_hash(source: str) -> str:
 
 
 class PostgresSubmissions:
-    """Submissions by id; equal sources are stored key, by hash."""
+    """Submissions by id; equal sources are stored once, by hash."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

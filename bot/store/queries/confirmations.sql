@@ -27,8 +27,16 @@ select id from confirmations where submission = $1 and final is null
 select id from confirmations where task_version = $1 and gpu = $2 and state = 'pending'
 
 -- name: with_ratio
-select submission, rival, ratio, half_width from confirmations
+-- Those of a final count once it has ended. They replace what was compared before among its entries.
+select submission, rival, ratio, half_width from confirmations as met
 where task_version = $1 and gpu = $2 and ratio is not null and rival is not null
+    and not exists (
+        select from finals
+        where finals.task_version = $1 and finals.gpu = $2 and case
+            when finals.id = met.final then ended_at is null
+            else decided_at < ended_at and submission = any (entries) and rival = any (entries)
+        end
+    )
 order by id
 
 -- name: of_final
@@ -161,7 +169,7 @@ where submission = $1 and gpu = $2
 returning task_version
 
 -- name: recount
--- What the triggers keep for a score that is new or deleted.
+-- Triggers do this for a score that is new or deleted, but not for one that a final has changed.
 select recount(scores.task_version, scores.gpu, person),
     find_records(scores.task_version, scores.gpu, submission),
     keep_record(scores.task_version, scores.gpu, submission)

@@ -93,7 +93,7 @@ select refused, people.name as person_name from entrants join people on people.i
 where task_version = $1 and gpu = $2 and refused is not null
 
 -- name: refusals_by_job
--- Of a run that compared a submission, the submission itself.
+-- For the run of a comparison, the row has the submission that was compared.
 select job, submissions.id as submission, person, people.name as person_name, evaluations.gpu,
     verdict, stage, coalesce(confirmations.reason, message) as message,
     confirmations.id is not null as in_confirmation, submissions.created_at as submitted_at

@@ -25,12 +25,20 @@ class KernelError(Exception):
     """Device code could not be launched or failed while it ran."""
 
 
+def make_context() -> None:
+    """Create the CUDA context, and load the calibration kernel's CUDA kernels before any window."""
+    torch.cuda.init()  # type: ignore[no-untyped-call]
+    numbers = torch.zeros(1, dtype=torch.int32, device="cuda")
+    numbers.view(torch.uint8).fill_(1)
+    numbers.amax()
+    torch.cuda.synchronize()
+
+
 class GpuEndpoint:
     """The candidate's CUDA context, with the judge's memory mapped into it."""
 
     def __init__(self, host: mmap.mmap, shared: channel.DeviceFds, fds: list[int]) -> None:
-        torch.cuda.init()  # type: ignore[no-untyped-call]
-        torch.zeros(1, device="cuda")  # creates the context
+        make_context()
         self.host = host
         self.turn = 0
         self.shared = shared
@@ -40,20 +48,12 @@ class GpuEndpoint:
         self.remote = shared.transport == "pinned-host"
         whole = self.memory.bytes
         self.local = torch.empty_like(whole[: shared.output_at]) if self.remote else whole
-        room = shared.places_at - shared.pool_at
-        self.pool = memory.OutputPool(self.memory.address + shared.pool_at, room) if room else None
+        size = shared.places_at - shared.pool_at
+        self.pool = memory.OutputPool(self.memory.address + shared.pool_at, size) if size else None
         self.stream = torch.cuda.default_stream()
         self.begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.fills: dict[tuple[values.TensorNode, ...], Callable[[Any], Any]] = {}
-        self._load()
-
-    def _load(self) -> None:
-        """Load the CUDA kernels of the calibration kernel now, so that no window pays for it."""
-        numbers = torch.zeros(1, dtype=torch.int32, device="cuda")
-        numbers.view(torch.uint8).fill_(1)
-        numbers.amax()
-        torch.cuda.synchronize()
 
     def fetch(self, node: values.TensorNode) -> torch.Tensor:
         """Return the input tensor that a node describes, on the device that the node names."""

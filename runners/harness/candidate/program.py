@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from runners.harness.build import kit
-from runners.harness.candidate.gpu_endpoint import GpuEndpoint
+from runners.harness.candidate.gpu_endpoint import GpuEndpoint, make_context
 from runners.harness.gpu.warm import limit_copy_queues
 from runners.harness.protocol import builds, channel, values
 from runners.harness.protocol.arena import view
@@ -304,9 +304,11 @@ def write_files(fd: int) -> None:
     os.close(fd)
 
 
-def enter(orders: socket.socket, fds: list[int], spec: channel.CandidateSpec) -> None:
+def enter(
+    orders: socket.socket, fds: list[int], spec: channel.CandidateSpec | channel.SpareSpec
+) -> None:
     """Enter the sandbox, write the submission's files, and serve."""
-    output, files, *memory = fds
+    output, *others = fds
     for stream in (1, 2):
         os.dup2(output, stream)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -317,15 +319,17 @@ def enter(orders: socket.socket, fds: list[int], spec: channel.CandidateSpec) ->
     def announce(pid: int) -> None:
         orders.sendall(channel.encode(channel.CandidatePid(pid=pid)))
 
+    gpu = spec.gpu if isinstance(spec, channel.SpareSpec) else spec.shared is not None
     layers, missing = isolate.enter(
-        spec.limits,
-        announce,
-        keep_fds=frozenset({orders.fileno(), *fds[1:]}),
-        gpu=spec.shared is not None,
+        spec.limits, announce, keep_fds=frozenset({orders.fileno(), *others}), gpu=gpu
     )
     torch.set_num_threads(spec.threads)
-    if spec.shared is not None:
+    if gpu:
         limit_copy_queues()
+        make_context()
+    if isinstance(spec, channel.SpareSpec):
+        spec, others = assigned(orders)
+    files, *memory = others
     candidate = Candidate(orders, memory, spec)
     write_files(files)
     address = candidate.gpu.local.data_ptr() if candidate.gpu else 0
@@ -335,3 +339,12 @@ def enter(orders: socket.socket, fds: list[int], spec: channel.CandidateSpec) ->
         )
     )
     candidate.serve()
+
+
+def assigned(orders: socket.socket) -> tuple[channel.CandidateSpec, list[int]]:
+    """Return what this spare becomes, with its descriptors; exit if the judge closes the socket."""
+    orders.sendall(channel.encode(channel.SpareStarted()))
+    frame, fds = channel.receive(orders, channel.FRAME_MAX, channel.FDS)
+    if not frame:
+        os._exit(0)
+    return channel.CandidateSpec.model_validate_json(frame), fds

@@ -4,7 +4,7 @@ Some cache lines of every input become visible last; see `Withheld`.
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -47,34 +47,34 @@ class Withheld:
         """`staging` has as many bytes as the shared input, a whole number of lines."""
         self.staging = _lines_of(staging)
         self.random = torch.Generator().manual_seed(secrets.randbits(63))
-        self._set_masks({})
+        self._set_lines(torch.tensor([[0], [0]]))
 
-    def _set_masks(self, masks: Mapping[int, int]) -> None:
-        indices, line_masks = zip(*sorted(masks.items() or {0: 0}.items()), strict=True)
-        self.indices = torch.tensor(indices).to(self.staging.device)
-        self.masks = torch.tensor(line_masks).to(self.staging.device).unsqueeze(1)
+    def _set_lines(self, lines_and_masks: torch.Tensor) -> None:
+        """Set the withheld lines, and for each the mask of the bits that are randomized."""
+        self.indices, masks = lines_and_masks.to(self.staging.device)
+        self.masks = masks.unsqueeze(1)
         self.correct = self.staging[self.indices]
 
     def take(self, nodes: Sequence[values.TensorNode]) -> None:
         """Withhold lines of these tensors in staging, whose bytes are all correct so far."""
-        masks: dict[int, int] = {}
-        for node in nodes:
-            masks |= dict.fromkeys(
-                self._choose_lines(node, MAX_LINES // len(nodes)), _last_bits(node)
-            )
-        self._set_masks(masks)
-        if masks:
-            noise = torch.randint(1 << 62, self.correct.shape, device=self.staging.device)
-            plausible = self.correct.roll(1, 0) ^ (noise & self.masks)
-            self.staging.index_copy_(
-                0, self.indices, plausible if len(masks) > 1 else ~self.correct
-            )
+        if not nodes:
+            self._set_lines(torch.tensor([[0], [0]]))
+            return
+        limit = MAX_LINES // len(nodes)
+        self._set_lines(torch.cat([self._choose_lines(each, limit) for each in nodes], dim=1))
+        noise = torch.randint(1 << 62, self.correct.shape, device=self.staging.device)
+        plausible = self.correct.roll(1, 0) ^ (noise & self.masks)
+        alone = len(self.indices) == 1
+        self.staging.index_copy_(0, self.indices, ~self.correct if alone else plausible)
 
-    def _choose_lines(self, node: values.TensorNode, limit: int) -> list[int]:
+    def _choose_lines(self, node: values.TensorNode, limit: int) -> torch.Tensor:
+        """Return the numbers of random lines of a tensor, each once, above their mask."""
         start = node.offset or 0
         first, last = start // LINE_BYTES, (start + node.reach - 1) // LINE_BYTES
         count = min(-(-(last - first + 1) // LINES_PER_WITHHELD), max(1, limit))
-        return torch.randint(first, last + 1, (count,), generator=self.random).tolist()
+        chosen = torch.randint(first, last + 1, (count,), generator=self.random)
+        lines = torch.unique(chosen)
+        return torch.stack((lines, torch.full_like(lines, _last_bits(node))))
 
     def reveal(self, memory: torch.Tensor) -> None:
         """Queue a write of the correct lines to the shared memory."""
@@ -87,11 +87,8 @@ class Withheld:
 
 def _last_bits(node: values.TensorNode) -> int:
     """A 64-bit mask of the least significant bits of each of the tensor's numbers."""
-    if node.dtype == "bool":
-        size, bits = 1, 1
-    else:
-        size = min(8, node.itemsize // (2 if node.dtype.startswith("complex") else 1))
-        bits = LAST_BITS[size]
+    size = min(8, node.itemsize // (2 if node.dtype.startswith("complex") else 1))
+    bits = 1 if node.dtype == "bool" else LAST_BITS[size]
     return int.from_bytes(((1 << bits) - 1).to_bytes(size, "little") * (8 // size), "little")
 
 
@@ -220,6 +217,12 @@ def pool_size(expected: values.Node | None, output_bytes: int, places: int) -> i
     return size if size < torch.cuda.mem_get_info()[0] // 8 else 0
 
 
+def max_spares() -> int:
+    """How many contexts may exist before there is a request: those of an eighth of the memory."""
+    free, _ = torch.cuda.mem_get_info()
+    return free // 8 // CONTEXT_BYTES
+
+
 def max_parallel_candidates(plan: Plan, expected: values.Node | None, places: int = 0) -> int:
     """How many candidates may exist at once without filling the GPU's memory."""
     output_bytes = 0 if expected is None else device_bytes(expected)
@@ -254,8 +257,9 @@ def has_host_part(plan: Plan, expected: values.Node) -> bool:
 
 
 def share(fixed: int, pool: int, places: int) -> tuple[list[DeviceBuffer] | list[HostBuffer], int]:
-    """Create the shared memory and the words; return both, and the size of the pool in bytes.
+    """Create the shared memory and the words; return both, and the size of the pool.
 
+    All sizes are in bytes; `fixed` is that of the input and the rooms for outputs.
     They are on the device or, if the driver refuses, in pinned host memory, which has neither pool
     nor places.
     """

@@ -60,7 +60,7 @@ def call_driver(name: str, *arguments: object) -> None:
 def forget_persistence() -> None:
     """Make cache lines that a process has set aside as persistent normal again.
 
-    A GPU without such lines refuses the call, which needs nothing then.
+    A GPU without such lines refuses the call, and then nothing has to be done.
     """
     with suppress(DriverError):
         call_driver("cuCtxResetPersistingL2Cache")

@@ -56,12 +56,14 @@ def _grade(session: EvaluationSession) -> GradingResult:
     tests = task.tests if mode in (Mode.TEST, Mode.RANKED) else ()
     timed = _Timed(task.timed(mode), task.timeout_s(mode))
     compared = session.request.rival is not None and task.format is not TaskFormat.IO_CONTRACT
+    if compared:  # its rounds are checked by how many processes compute on the GPU
+        session.template.spares.close()
     try:
         with ExitStack() as stack:
+            _start_first(session, tests, timed, stack)
             if session.on_gpu and timed.workloads and not compared:
                 _start_early(session, timed, stack)
-            if tests or timed.workloads:
-                _first_candidate(session, result, tests, timed)
+            _first_candidate(session, result, tests, timed)
             if compared:
                 result.comparison = Comparison(rival_verdict=Verdict.PASSED)
             rival = _rival(session, tests, timed, stack) if compared and result.passed else None
@@ -77,7 +79,7 @@ def _grade(session: EvaluationSession) -> GradingResult:
 
 
 class _Timed:
-    """The workloads to be timed, their common deadline, and the timer that was started early."""
+    """The workloads to be timed, their common deadline, and what was started early."""
 
     def __init__(self, workloads: tuple[Workload, ...], seconds: float) -> None:
         self.workloads = workloads
@@ -85,6 +87,8 @@ class _Timed:
         self.deadline = Deadline.after(seconds)
         self.failed: dict[int, VerdictError] = {}
         """The number of a workload -> why the first candidate's call on it failed."""
+        self.first: pool.CandidatePool | None = None
+        """The pool of the first candidate; None if none is needed."""
         self.early: WorkloadTimer | None = None
         """The timer of the first workload; its candidates start while the tests still run."""
 
@@ -98,6 +102,7 @@ def _rival(
     begin = time.monotonic()
     try:
         rival.session = stack.enter_context(rival_session(session))
+        of_rival(lambda: _start_first(rival.session, tests, own, stack))
         of_rival(lambda: _first_candidate(rival.session, result, tests, own))
     except RivalFailedError as failed:
         rival.failed = failed.error
@@ -108,6 +113,23 @@ def _rival(
     rival.deadline = own.deadline
     timed.deadline = Deadline(timed.deadline.end + time.monotonic() - begin)
     return rival
+
+
+def _start_first(
+    session: EvaluationSession, tests: tuple[Workload, ...], timed: _Timed, stack: ExitStack
+) -> None:
+    """Start the first candidate without waiting, if there are any cases; `stack` ends it.
+
+    It starts before all others, because the driver creates one context at a time: it tests while
+    the others start. If nothing is tested and only one round is timed, there is none: the round's
+    candidate builds the submission for itself, and gets no file to write to.
+    """
+    workloads = *tests, *timed.workloads
+    if len(workloads) == len(timed.workloads) == session.request.round_policy.looks[-1] == 1:
+        session.builds.seal()
+    elif workloads:
+        timed.first = pool.CandidatePool(session, _first_plan(session, workloads), None)
+        stack.enter_context(timed.first).begin(1)
 
 
 def _start_early(session: EvaluationSession, timed: _Timed, stack: ExitStack) -> None:
@@ -126,10 +148,10 @@ def _first_candidate(
 
     Later candidates reuse the compiled code, so this one sees only public inputs.
     """
+    if timed.first is None:
+        return
     deadline = session.code.deadline(session.request.task.test_timeout)
-    with pool.fresh_candidate(
-        session, _first_plan(session, (*tests, *timed.workloads)), None
-    ) as candidate:
+    with timed.first, timed.first.next_candidate() as candidate:
         if not _build(session, candidate, result, deadline):
             result.cases += [skipped(CaseKind.TEST, workload) for workload in tests]
             return
@@ -243,14 +265,14 @@ def _run_benchmarks(
 
 
 def _budget(deadline: Deadline, left: int, more_s: float = 0.0) -> TimeBudget:
-    """How long one of so many workloads may take, and `more_s` seconds before it is timed out."""
+    """Return an equal share of the time left; the timeout is `more_s` seconds after `deadline`."""
     return TimeBudget(Deadline(deadline.end + more_s), Deadline.after(deadline.remaining / left))
 
 
 def _compare(
     timer: WorkloadTimer, timed: _Timed, rival: Rival, report: Callable[[int], None]
 ) -> Measurement:
-    """Time a workload in pairs of rounds; both submissions have time for the least number."""
+    """Time a workload in pairs of rounds; both get enough time for `PAIRS_LEAST` pairs."""
     more_s = (PAIRS_LEAST - 1) * timed.seconds
     theirs = WorkloadTimer(rival.session, timer.workload)
     left = len(timed.workloads) - len(rival.ratios)

@@ -23,7 +23,7 @@ from runners.harness.profile.profiler import profile_kernels
 from runners.harness.sandbox import program as programs
 from runners.harness.sandbox.program import Prelude, Program, own_script, visible_gpus
 from runners.harness.supervision.watched_program import ProgramExit, WatchedProgram
-from runners.harness.timing.rounds import t_quantile
+from runners.harness.timing.intervals import t_quantile
 from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skipped
 
 CASES_FILE = "popcorn-cases.txt"

@@ -1,6 +1,5 @@
 """Task code of format `kernelbench`: a problem with `Model`, `get_inputs`, `get_init_inputs`."""
 
-import random
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +13,12 @@ from runners.contract.verdict import Verdict
 from runners.harness.build.kernel_calls import Guess, first_accepted, guesses, required_tensors
 from runners.harness.build.loading import FUNCTION, PRECISIONS, pack_weights
 from runners.harness.judge.session import TaskCode
-from runners.harness.judge.task_code import reference_function, reference_module, shape_mismatch
+from runners.harness.judge.task_code import (
+    reference_function,
+    reference_module,
+    seed_generators,
+    shape_mismatch,
+)
 from runners.harness.protocol import arena
 from runners.harness.protocol.values import Node, clone, leaves
 from runners.harness.supervision.process import new_memory_zeroed
@@ -93,16 +97,16 @@ class KernelBenchTask(TaskCode):
         return self._model_data
 
     def _make(self, seed: int, precision: str) -> dict[str, Any]:
-        _seed_all(seed)
+        seed_generators(seed)
         init = list(self._get_init_inputs())
-        _seed_all(seed)
+        seed_generators(seed)
         model = self._model_class(*init).to(device=self._device, dtype=PRECISIONS[precision])
         self._model = model
         packed = pack_weights(model.state_dict(), self._device)
         return {"seed": seed, "precision": precision, "init": init, "weights": packed}
 
     def _inputs(self, seed: int, dtype: torch.dtype) -> list[Any]:
-        _seed_all(seed)
+        seed_generators(seed)
         with self._device:  # create large inputs directly on the device
             return [self._placed(each, dtype) for each in self._get_inputs()]
 
@@ -173,11 +177,6 @@ def _weights_seed(workload: Workload) -> int:
         known = ", ".join(sorted(_ARGS))
         raise VerdictError(Verdict.TASK_ERROR, f"a case of a kernelbench task can set only {known}")
     return seed
-
-
-def _seed_all(seed: int) -> None:
-    random.seed(seed)
-    torch.manual_seed(seed)
 
 
 def _refuse_undefined(output: object) -> None:

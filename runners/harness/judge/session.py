@@ -178,6 +178,10 @@ class TaskCode(ABC):
     def mismatch(self, data: Any, output: object, expected: values.Node | None) -> str | None:  # noqa: ANN401
         """Return why an output is wrong, or None; may change `data`, the judge's private input."""
 
+    def reference_source(self, request: EvaluationRequest) -> str | None:  # noqa: ARG002
+        """Return a submission that is the task's reference; None if there is none."""
+        return None
+
     def opened(self, session: EvaluationSession) -> AbstractContextManager[None]:  # noqa: ARG002
         """Return a context that holds what the code needs while one evaluation is graded."""
         return nullcontext()

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from typing_extensions import override
 
+from runners.contract.evaluation import EvaluationRequest
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.judge.checks import difference
@@ -19,7 +20,9 @@ from runners.harness.judge.session import TaskCode
 from runners.harness.protocol import arena, values
 from runners.harness.supervision.process import new_memory_zeroed
 from runners.harness.verdicts import VerdictError, as_task_error
+from runners.languages import spec_of
 
+REFERENCE_KERNEL = "from reference import ref_kernel as custom_kernel\n"
 _CHECK_ERRORS = (
     TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError,
     AssertionError, MemoryError,
@@ -44,8 +47,7 @@ class KernelTask(TaskCode):
     @override
     def generate(self, workload: Workload, seed: int) -> Any:
         """Return a fresh input; Python's and torch's random number generators get the seed."""
-        random.seed(seed)
-        torch.manual_seed(seed)
+        seed_generators(seed)
         args = dict(workload.args)
         if self._takes_seed:
             args["seed"] = seed
@@ -83,10 +85,29 @@ class KernelTask(TaskCode):
 
         return as_task_error("check_implementation", check)
 
+    @override
+    def reference_source(self, request: EvaluationRequest) -> str | None:
+        """Return a submission that imports `ref_kernel`; None if the request is for one already."""
+        if self._reference is None or not spec_of(request.task.lang).is_python:
+            return None
+        return None if "reference.py" in request.task.shared_files else REFERENCE_KERNEL
+
     def _try_check(self, data: object) -> None:
         """Run the check on the reference's output; its exceptions pass through."""
         if self._reference is not None:
             self._check(data, self._reference(values.clone(data)))
+
+
+def seed_generators(seed: int) -> None:
+    """Seed the random number generators of Python and of torch, as `torch.manual_seed` does.
+
+    That function also seeds devices that are not in use. For each of them it stores the current
+    stack, which takes longer than everything else here.
+    """
+    random.seed(seed)
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.manual_seed_all(seed)
 
 
 def _broke_context(error: Exception) -> bool:

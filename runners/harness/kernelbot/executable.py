@@ -135,19 +135,19 @@ def _with_message(error: VerdictError, output: str) -> VerdictError:
     return VerdictError(verdict, message, Stage.BUILD)
 
 
-def _run(phase: WatchedProgram, most: int) -> VerdictError | None:
+def _run(watched: WatchedProgram, most: int) -> VerdictError | None:
     """Run the compiler; return why there is no program, or None if there is one.
 
     The error's message is empty if the compiler's output has the reason.
     """
     try:
-        status = phase.run(Deadline.after(COMPILE_S)).status
+        status = watched.run(Deadline.after(COMPILE_S)).status
     except VerdictError as error:
-        return _error_of_limit(error, phase.order.limits.memory)
+        return _error_of_limit(error, watched.order.limits.memory)
     if status < 0:
         return error_of_exit(status)
     if status not in set(End):
-        log = phase.log.decode(errors="replace")[-2000:]
+        log = watched.log.decode(errors="replace")[-2000:]
         raise MachineError(f"the compiler did not run: {log}")
     return _error_of(End(status), most)
 

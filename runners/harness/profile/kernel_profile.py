@@ -26,7 +26,7 @@ from runners.harness.sandbox.make import MADE, End
 from runners.harness.sandbox.program import RESULT_FD, Program, own_script, python
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.watched_program import WatchedProgram
-from runners.harness.timing.stopwatch import WARM_UPS
+from runners.harness.timing.calls import WARM_UPS
 from runners.harness.toolchains.ncu import KERNELS_MOST, MORE_SECTIONS, SECTIONS, Details, Ncu
 from runners.harness.verdicts import VerdictError
 from runners.languages import Recipe
@@ -212,9 +212,9 @@ class KernelProfiler:
             inherited_fds=order.inherited_fds | {report},
         )
         printed = bytearray()
-        phase = WatchedProgram(order, printed, self.session.record_sandbox)
+        watched = WatchedProgram(order, printed, self.session.record_sandbox)
         with self.session.record_duration("ncu"):
-            status = _exit_status(phase, Deadline.after(min(CALL_S, deadline.remaining)))
+            status = _exit_status(watched, Deadline.after(min(CALL_S, deadline.remaining)))
         if status != End.MADE:
             raise NoProfileError(f"{_reason(status)}{_output_end(printed)}")
 
@@ -240,19 +240,19 @@ class KernelProfiler:
         order = Program(
             command=command, files={}, executables={REPORT: report}, environment={}, limits=limits
         )
-        phase = WatchedProgram(order, printed, self.session.record_sandbox)
-        status = _exit_status(phase, Deadline.after(min(READ_S, deadline.remaining)))
+        watched = WatchedProgram(order, printed, self.session.record_sandbox)
+        status = _exit_status(watched, Deadline.after(min(READ_S, deadline.remaining)))
         if status:
             raise NoProfileError(f"it ended with status {status}{_output_end(printed)}")
         return printed.decode(errors="replace")
 
 
-def _exit_status(phase: WatchedProgram, deadline: Deadline) -> int:
+def _exit_status(watched: WatchedProgram, deadline: Deadline) -> int:
     """Run a program and return its exit status; NoProfileError if it exceeded a limit."""
     try:
-        return phase.run(deadline).status
+        return watched.run(deadline).status
     except (VerdictError, StartError) as error:
-        raise NoProfileError(f"{error}{_output_end(phase.log)}") from error
+        raise NoProfileError(f"{error}{_output_end(watched.log)}") from error
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from runners.harness.judge.session import EvaluationSession, planned, seed_of
 from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler, NoProfileError
 from runners.harness.protocol.channel import Operation
 from runners.harness.sandbox.diagnostics import truncated
-from runners.harness.timing.stopwatch import WARM_UPS
+from runners.harness.timing.calls import WARM_UPS
 from runners.harness.toolchains import ncu
 from runners.harness.verdicts import GradingResult, VerdictError
 

@@ -138,6 +138,12 @@ class CandidatePid(Wire):
     pid: int
 
 
+class SpareStarted(Wire):
+    """From a spare: it is in its sandbox, on a GPU with a context, and waits for a submission."""
+
+    kind: Literal["spare"] = "spare"
+
+
 class CandidateReady(Wire):
     """The candidate's ready message, sent before any submitted code runs."""
 
@@ -178,6 +184,26 @@ class CandidateSpec(Wire):
     shared: DeviceFds | None = None
 
 
+class SpareSpec(Wire):
+    """The request to the template to fork a spare, which gets a `CandidateSpec` later."""
+
+    limits: Limits
+    threads: int
+    gpu: bool
+
+    def fits(self, spec: CandidateSpec) -> bool:
+        """Whether a spare with this specification can become that candidate."""
+        same = self.limits == spec.limits and self.threads == spec.threads
+        return same and self.gpu == (spec.shared is not None)
+
+
+FORKED: TypeAdapter[CandidateSpec | SpareSpec] = TypeAdapter(CandidateSpec | SpareSpec)
+"""What the template forks; the fields decide which of them it is."""
+FDS = 7
+"""The most descriptors of a request: the socket, the output pipe, the files, the builds, the arena,
+and on a GPU two device buffers."""
+
+
 class ProfiledCall(Wire):
     """The request to a process that makes one call under the profiler and sends no reply."""
 
@@ -196,7 +222,7 @@ class ProfiledCall(Wire):
     gpu: bool = False
 
 
-Handshake = Annotated[CandidatePid | CandidateReady, Field(discriminator="kind")]
+Handshake = Annotated[CandidatePid | SpareStarted | CandidateReady, Field(discriminator="kind")]
 HANDSHAKE: TypeAdapter[Handshake] = TypeAdapter(Handshake)
 
 
@@ -231,6 +257,8 @@ class Exchange:
     """CPU time of the candidate's threads in the window; not measured on a GPU."""
     host_part_ns: float = 0.0
     """On a GPU: the last part of the window, after the outputs on the GPU were captured."""
+    waited_ns: int = 0
+    """How much longer candidate and judge waited for cores than in the calmest such call."""
     late: bool = False
     """On a GPU: whether the call was not queued in time. Its window then contains launches, and the
     judge did not know where its output is."""

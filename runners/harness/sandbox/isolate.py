@@ -245,6 +245,7 @@ def set_limits(limits: Limits, *, gpu: bool) -> None:
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.disk,
         resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_NICE: 0,
         resource.RLIMIT_NPROC: limits.processes,
         resource.RLIMIT_RTPRIO: 0,
         resource.RLIMIT_SIGPENDING: _SIGNALS,

@@ -29,7 +29,8 @@ from runners.harness.sandbox import isolate, process_limits, syscalls, view
 from runners.harness.sandbox.isolate import Layers
 
 LAUNCHER, NONE = "unshare", "none"
-CGROUP = "cgroup"
+CGROUP, PRIORITY, WAIT_TIMES = "cgroup", "priority", "wait times"
+NO_PRIORITY = "times on a busy CPU vary more"
 STRICT_EXIT = 3
 _REPLACED = 75
 """The exit status of a process whose child continues in its place."""
@@ -53,6 +54,7 @@ def confine(
     if inside_bubblewrap():
         layers.active += _OUTSIDE
         layers.attempt(CGROUP, process_limits.require_cgroup)
+        layers.missing[PRIORITY] = NO_PRIORITY
         outer = BUBBLEWRAP
     else:
         supervisor = os.pidfd_open(os.getpid())
@@ -63,6 +65,7 @@ def confine(
             )
         _enter_namespaces(layers, supervisor, gpu=gpu)
         outer = LAUNCHER if IsolationLayer.NAMESPACES in layers.active else NONE
+    layers.attempt(WAIT_TIMES, process_limits.require_wait_times)
     _drop_rights(layers)
     active, missing = candidate_layers(gpu=gpu)
     isolation = Isolation(
@@ -86,11 +89,18 @@ def _fork_under_supervisor(layers: Layers, backend: tuple[int, ...]) -> None:
     except OSError as error:
         layers.missing[CGROUP] = f"{error}; process limits and the watchdog replace it"
         group = None
+    try:
+        preferred = process_limits.make_priority(group)
+    except OSError as error:
+        layers.missing[PRIORITY] = f"{error}; {NO_PRIORITY}"
+        preferred = None
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
     if child := os.fork():
-        _supervise(group, backend, child)
+        _supervise(tuple(each for each in (group, preferred) if each), backend, child)
     if group:
         layers.attempt(CGROUP, group.enter)
+    if preferred:
+        layers.attempt(PRIORITY, preferred.enter)
 
 
 def _enter_namespaces(layers: Layers, supervisor: int, *, gpu: bool) -> None:
@@ -116,7 +126,9 @@ def _enter_namespaces(layers: Layers, supervisor: int, *, gpu: bool) -> None:
     _exit_with(init)
 
 
-def _supervise(group: process_limits.Group | None, backend: tuple[int, ...], child: int) -> None:
+def _supervise(
+    groups: tuple[process_limits.Group, ...], backend: tuple[int, ...], child: int
+) -> None:
     """Wait until all processes have ended, then exit with the harness's status; never returns.
 
     Processes that end after the harness are orphans, such as bubblewrap's PID 1, which is killed
@@ -135,7 +147,7 @@ def _supervise(group: process_limits.Group | None, backend: tuple[int, ...], chi
                 status = last
                 status_known = ended == child and _exit_status(last) != _REPLACED
     except ChildProcessError:
-        if group:
+        for group in groups:
             group.remove()
         os._exit(_exit_status(status))
 
@@ -200,7 +212,7 @@ def _drop_rights(layers: Layers) -> None:
     layers.attempt(isolate.CAPABILITIES, syscalls.drop_capabilities)
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # a candidate's maps are written through /proc/self
-    os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    isolate.close_others(frozenset({process_limits.precedence.file}))
 
 
 def candidate_layers(*, gpu: bool) -> isolate.LayerReport:

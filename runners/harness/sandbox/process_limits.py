@@ -1,4 +1,4 @@
-"""Limits of processes: a cgroup for the harness, the memory of a process tree, and killing one."""
+"""Limits of processes: cgroups for the harness, the memory of a process tree, and killing one."""
 
 import math
 import os
@@ -133,9 +133,12 @@ def _send(pids: Iterable[int], number: signal.Signals) -> None:
 
 _ROOT = Path("/sys/fs/cgroup")
 _MEMBERSHIP = Path("/proc/self/cgroup")
+_WAITED = Path("/proc/self/schedstat")
 _PREFIX = "podium-"
 _PROCESSES = 8192
 _SHARE_OF_MEMORY = 0.9
+_WEIGHTS, _SHARES = (100, 10_000), (1024, 1 << 18)
+"""The usual and the greatest weight of a group, in cgroup version 2 and 1."""
 
 
 class Group:
@@ -208,3 +211,84 @@ def make_cgroup() -> Group:
     if not {"memory", "pids"} <= own.keys():
         raise OSError("no memory and pids controllers are mounted")
     return Group(tuple(_make_group(own[name], limits[name]) for name in ("memory", "pids")))
+
+
+class Precedence:
+    """Lets the processes of the harness's group run before others of the machine, or as others.
+
+    Candidates are in the group too, so the judge takes precedence only while it times short calls.
+    """
+
+    def __init__(self) -> None:
+        self.file = -1
+        """The descriptor of the group's weight; below 0 if the system gives no precedence."""
+        self.weights = (b"", b"")
+        self.taken: bool | None = None
+
+    def use(self, file: Path, usual: int, most: int) -> None:
+        """Open the file with the group's weight while this process may."""
+        self.file = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
+        self.weights = (str(usual).encode(), str(most).encode())
+
+    def take(self, *, wanted: bool) -> None:
+        """Take precedence over other processes, or give it up."""
+        if self.file >= 0 and wanted is not self.taken:
+            os.pwrite(self.file, self.weights[wanted], 0)
+            self.taken = wanted
+
+    def reset(self) -> None:
+        """Give it up, also if another process took it."""
+        self.taken = None
+        self.take(wanted=False)
+
+
+precedence = Precedence()
+"""That of this process's group."""
+
+
+def make_priority(limited: Group | None) -> Group:
+    """Prepare `precedence` for the group `limited`, or for a further one, which is returned.
+
+    OSError if that is refused. In cgroup version 2 it is the group `limited` itself.
+    """
+    own = _own_folders()
+    if (_ROOT / "cgroup.controllers").exists():
+        folder = limited.folders[0] if limited else None
+        if folder is None or not (folder / "cpu.weight").exists():
+            raise OSError("no cpu controller is delegated")
+        precedence.use(folder / "cpu.weight", *_WEIGHTS)
+        return Group(())
+    if "cpu" not in own:
+        raise OSError("no cpu controller is mounted")
+    folders = [_make_group(own["cpu"], {"cpu.shares": _SHARES[0]})]
+    precedence.use(folders[0] / "cpu.shares", *_SHARES)
+    if "cpuacct" in own and not own["cpu"].samefile(own["cpuacct"]):
+        folders.append(_make_group(own["cpuacct"], {}))
+    return Group(tuple(folders))
+
+
+def require_wait_times() -> None:
+    """Raise OSError unless this system tells which processes waited for cores, and for whom."""
+    for path in (_WAITED, Path("/proc/stat")):
+        if not path.exists():
+            raise OSError(f"{path} does not exist")
+    if group_cpu_ns() is None:
+        raise OSError("the harness has no cgroup that counts its CPU time")
+
+
+def group_cpu_ns() -> int | None:
+    """Return the CPU time of all processes, also ended ones, of this process's own group.
+
+    None if it has no group of its own.
+    """
+    folders = _own_folders()
+    own = folders.get("cpuacct", folders.get("", _ROOT))
+    if not own.name.startswith(_PREFIX):
+        return None
+    try:
+        if "cpuacct" in folders:
+            return int((own / "cpuacct.usage").read_text())
+        words = (own / "cpu.stat").read_text().split()
+        return int(words[words.index("usage_usec") + 1]) * 1000
+    except (OSError, ValueError):
+        return None

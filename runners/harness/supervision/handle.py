@@ -1,11 +1,11 @@
 """The judge's handle of one candidate: starts it, sends requests, times replies and kills it."""
 
 import functools
-import os
 import select
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Self
 
 from pydantic import ValidationError
@@ -14,56 +14,11 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
-from runners.harness.sandbox.process_limits import holds_more, memory_of_tree
-from runners.harness.supervision import process
+from runners.harness.sandbox.process_limits import holds_more, memory_of_tree, precedence
+from runners.harness.supervision import process, waiting
+from runners.harness.supervision.spares import ForkedProcess
 from runners.harness.supervision.template import TemplateProcess
 from runners.harness.verdicts import VerdictError, error_of_exit
-
-
-class OutputPipe:
-    """A pipe for what a process writes, which is read up to a limit."""
-
-    def __init__(self, limit: int, excess: Callable[[], Exception] | None = None) -> None:
-        """`excess` creates the error beyond the limit; by default that of stdout and stderr."""
-        self.limit = limit
-        self.excess = excess or self._too_much_printed
-        self.text = bytearray()
-        self.ended = False
-        self.reader, self.writer = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(self.reader, False)
-
-    def drain(self) -> None:
-        """Read what is available; raise `excess()` if it is more than the limit."""
-        while not self.ended:
-            try:
-                piece = os.read(self.reader, 65536)
-            except BlockingIOError:
-                return
-            self.ended = not piece
-            self.text += piece
-            if len(self.text) > self.limit:
-                del self.text[self.limit :]
-                raise self.excess()
-
-    def _too_much_printed(self) -> VerdictError:
-        return VerdictError(
-            Verdict.OUTPUT_EXCEEDED,
-            f"more than {self.limit >> 10} KiB were written to stdout or stderr",
-        )
-
-    def close_writer(self) -> None:
-        """Close the write end, which the process has inherited."""
-        if self.writer >= 0:
-            os.close(self.writer)
-            self.writer = -1
-
-    def close(self) -> None:
-        """Close both ends; the text stays."""
-        self.close_writer()
-        if self.reader >= 0:
-            os.close(self.reader)
-            self.reader = -1
-
 
 WATCH_S = 0.1
 """Interval in seconds at which a waiting judge checks a candidate's memory, output and deadline."""
@@ -97,17 +52,18 @@ class CandidateHandle:
         self.spec = spec
         self.arena = arena
         self.next_check = 0.0
-        self.orders, theirs = channel.pair()
-        self.printed = OutputPipe(spec.limits.output)
-        self.known_process: process.CandidateProcess | None = None
+        self.least_waited: dict[bytes, int] = {}
+        """Request -> the least time that its calls have waited for cores."""
+        self.computing: tuple[int, ...] = ()
+        """The threads that computed in its last call."""
         try:
-            template.fork_candidate(spec, [theirs.fileno(), self.printed.writer, *shared])
+            forked = template.spares.take(spec, shared) or ForkedProcess(
+                template.fork_candidate, spec, shared
+            )
         except OSError as error:
-            self.end()
             raise StartError(f"a candidate did not start: {error}") from error
-        finally:
-            theirs.close()  # otherwise the exit of a candidate would not be noticed
-            self.printed.close_writer()
+        self.orders, self.known_process = forked.orders, forked.process
+        self.printed = process.OutputPipe(spec.limits.output, reader=forked.reader)
 
     @functools.cached_property
     def ready(self) -> channel.CandidateReady:
@@ -131,9 +87,10 @@ class CandidateHandle:
                 self.printed.drain()
                 raise StartError("it ended at once")
             message = channel.HANDSHAKE.validate_json(frame)
-            if not isinstance(message, channel.CandidatePid):
+            if isinstance(message, channel.CandidateReady):
                 return message
-            self.known_process = process.CandidateProcess(message.pid)
+            if isinstance(message, channel.CandidatePid):
+                self.known_process = process.CandidateProcess(message.pid)
 
     def _start_watching(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)
@@ -161,8 +118,7 @@ class CandidateHandle:
     def call(self, order: bytes, deadline: Deadline, write: Callable[[], None]) -> channel.Exchange:
         """Let the candidate prepare a call, freeze it, write its input, and time the call.
 
-        The window begins before the candidate can read the input and ends when every thread is
-        frozen.
+        The window begins before the candidate can read the input and ends when it is frozen.
         """
         with self._as_verdicts(deadline):
             self._refuse_unrequested()
@@ -175,18 +131,27 @@ class CandidateHandle:
                 raise VerdictError(Verdict.DISALLOWED, "the candidate answered out of turn")
             self._refuse_unrequested()
             write()
-            return self._timed_reply(channel.GO_FRAME, deadline)
+            called = self._timed_reply(channel.GO_FRAME, deadline)
+            least = min(called.waited_ns, self.least_waited.get(order, called.waited_ns))
+            self.least_waited[order] = least
+            return replace(called, waited_ns=called.waited_ns - least)
 
     def _timed_reply(self, order: bytes, deadline: Deadline) -> channel.Exchange:
         self.orders.sendall(order)
-        used = self.process.cpu_ns()
-        begin = time.perf_counter_ns()
-        self.process.resume()
+        before, used = waiting.thread_times(self.process.pid), self.process.cpu_ns()
+        judge = waiting.own_wait_ns()
+        with waiting.spread(thread for thread in self.computing if thread in before):
+            begin = time.perf_counter_ns()
+            self.process.resume()
         frame = self._await_frame(deadline)
         end = self.process.freeze()
-        used = self.process.cpu_ns() - used
         self._enforce(deadline)
-        return channel.Exchange(end - begin, self._checked_reply(frame), used)
+        reply = self._checked_reply(frame)
+        used, window = self.process.cpu_ns() - used, end - begin
+        after, judge = waiting.thread_times(self.process.pid), waiting.own_wait_ns() - judge
+        self.computing = waiting.computing(before, after)
+        waited = min(waiting.waited_ns(before, after) + judge, len(waiting.CORES) * window - used)
+        return channel.Exchange(window, reply, used, waited_ns=max(0, waited))
 
     def call_on_device(
         self, order: bytes, deadline: Deadline, turn: channel.DeviceCall
@@ -300,9 +265,8 @@ class CandidateHandle:
         raise ConnectionResetError
 
     def _await_frame(self, deadline: Deadline) -> bytes:
-        frame = None
-        while frame is None:
-            frame = self._poll_frame(deadline, WATCH_S)
+        while (frame := self._poll_frame(deadline, WATCH_S)) is None:
+            precedence.take(wanted=False)  # only short calls run before other processes
         return frame
 
     def _enforce(self, deadline: Deadline) -> None:

@@ -1,4 +1,4 @@
-"""A candidate's process: the judge freezes it, reads its memory, checks it and kills it."""
+"""A candidate's process: the judge freezes it, reads its memory and its prints, and kills it."""
 
 import ctypes
 import os
@@ -6,7 +6,7 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import torch
 
 from runners.harness.protocol.values import DTYPES, TensorNode, bits
 from runners.harness.sandbox.process_limits import data_bytes, kill_tree
+from runners.harness.verdicts import too_much_printed
 from runners.process_tree import descendants, thread_states
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -293,3 +294,44 @@ class CandidateProcess:
         os.close(self.pidfd)
         if not ended:
             raise TimeoutError(f"process {self.pid} or one that it started does not end")
+
+
+class OutputPipe:
+    """A pipe for what a process writes, which is read up to a limit."""
+
+    def __init__(
+        self, limit: int, excess: Callable[[], Exception] | None = None, reader: int | None = None
+    ) -> None:
+        """`excess` creates the error beyond the limit; `reader` is a pipe already in use."""
+        self.limit = limit
+        self.excess = excess or (lambda: too_much_printed(limit))
+        self.text = bytearray()
+        self.ended = False
+        self.reader, self.writer = (reader, -1) if reader is not None else os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self.reader, False)
+
+    def drain(self) -> None:
+        """Read what is available; raise `excess()` if it is more than the limit."""
+        while not self.ended:
+            try:
+                piece = os.read(self.reader, 65536)
+            except BlockingIOError:
+                return
+            self.ended = not piece
+            self.text += piece
+            if len(self.text) > self.limit:
+                del self.text[self.limit :]
+                raise self.excess()
+
+    def close_writer(self) -> None:
+        """Close the write end, which the process has inherited."""
+        if self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1
+
+    def close(self) -> None:
+        """Close both ends; the text stays."""
+        self.close_writer()
+        if self.reader >= 0:
+            os.close(self.reader)
+            self.reader = -1

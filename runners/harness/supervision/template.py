@@ -14,14 +14,21 @@ import traceback
 
 import torch
 
-from runners.harness.protocol.channel import FRAME_MAX, CandidateSpec, encode, pair, receive
+from runners.harness.protocol.channel import (
+    FDS,
+    FORKED,
+    FRAME_MAX,
+    CandidateSpec,
+    SpareSpec,
+    encode,
+    pair,
+    receive,
+)
 from runners.harness.sandbox import isolate
 from runners.harness.sandbox.program import Program, ProgramPipes
 from runners.harness.supervision import fork
+from runners.harness.supervision.spares import Spares
 
-FDS = 7
-"""The most descriptors of a request: the socket, the output pipe, the files, the builds, the arena,
-and on a GPU two device buffers."""
 _EVALUATION = b"evaluation"
 """The request for a task's own evaluation; a memory file sent with it has the program."""
 
@@ -66,7 +73,7 @@ def _become(frame: bytes, fds: list[int]) -> None:
             fork.enter(fds[0], fds[1], ProgramPipes(*fds[2:]))
         program = runpy.run_module("runners.harness.candidate.program", run_name="candidate")
         orders = socket.socket(fileno=fds[0])
-        program["enter"](orders, fds[1:], CandidateSpec.model_validate_json(frame))
+        program["enter"](orders, fds[1:], FORKED.validate_json(frame))
     except BaseException:  # noqa: BLE001 - the outermost frame of this process
         traceback.print_exc(file=sys.stderr)
     finally:
@@ -80,10 +87,11 @@ class TemplateProcess:
     def __init__(self, link: socket.socket, pid: int) -> None:
         self.link = link
         self.pid = pid
+        self.spares = Spares(self.fork_candidate)
         link.settimeout(30)
 
-    def fork_candidate(self, spec: CandidateSpec, fds: list[int]) -> None:
-        """Fork a candidate that inherits `fds`; OSError if the template is gone."""
+    def fork_candidate(self, spec: CandidateSpec | SpareSpec, fds: list[int]) -> None:
+        """Fork a candidate or a spare that inherits `fds`; OSError if the template is gone."""
         self._request(encode(spec), fds)
 
     def start(self, order: Program, pipes: ProgramPipes) -> None:
@@ -101,7 +109,8 @@ class TemplateProcess:
             raise ConnectionResetError("the template is gone")
 
     def close(self) -> None:
-        """Close the link and wait for the template to exit."""
+        """End the spares, close the link and wait for the template to exit."""
+        self.spares.close()
         self.link.close()
         os.waitpid(self.pid, 0)
 

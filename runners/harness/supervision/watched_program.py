@@ -12,8 +12,8 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.sandbox import process_limits, program
 from runners.harness.sandbox.program import Program, ProgramPipes
-from runners.harness.supervision.handle import OutputPipe, StartError
-from runners.harness.supervision.process import CandidateProcess, ProcessGoneError
+from runners.harness.supervision.handle import StartError
+from runners.harness.supervision.process import CandidateProcess, OutputPipe, ProcessGoneError
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import descendants
 

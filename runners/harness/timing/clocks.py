@@ -3,16 +3,16 @@
 import math
 from statistics import fmean, stdev
 
+from runners.contract.comparison import Ratio, is_noisy
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
-from runners.harness.timing.rounds import (
-    HIDDEN_NS,
-    SHORT_NS,
+from runners.harness.timing.intervals import (
     Interval,
-    Round,
     rounds_interval,
     t_quantile,
+    trimmed_interval,
 )
+from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round
 from runners.harness.verdicts import VerdictError
 
 HONEST_NS = 2_000.0
@@ -131,25 +131,29 @@ def claim_resolution(rounds: list[Round]) -> float:
 def own_value(timed: Round) -> float:
     """The time of one round in ns by the judge's own clock, whatever the candidate claims.
 
-    A short kernel counts with all that its windows could hide, unless they were those of trains.
+    A short kernel counts with all that its windows could hide, unless they were those of trains. On
+    the CPU, calls that were left out must not pay.
     """
-    value = max(FLOOR_NS, timed.bound)
+    value = max(FLOOR_NS, timed.bound + timed.could_choose)
     hides = timed.could_train and timed.trains is None and value < SHORT_NS
     return value + HIDDEN_NS if hides else value
 
 
 def host_interval(rounds: list[Round]) -> Interval:
-    """The published time by the judge's clock: the mean of the bounds and its t interval.
+    """The published time by the judge's clock: the trimmed mean of the bounds and its t interval.
 
     `HIDDEN_NS` is added for a short kernel that could have been timed by trains but was not.
     Otherwise a candidate could refuse trains in order to hide work in its windows.
     """
     bounds = [each.bound for each in rounds]
-    centre = max(FLOOR_NS, fmean(bounds))
+    on_gpu = any(each.on_gpu for each in rounds)
+    centre = max(FLOOR_NS, fmean(bounds) if on_gpu else trimmed_interval(bounds).centre)
     if centre < SHORT_NS and any(each.could_train and each.trains is None for each in rounds):
         centre += HIDDEN_NS
     if len(bounds) < 2:
         return Interval(centre, 2 * rounds[0].error)
+    if not on_gpu:
+        return Interval(centre, trimmed_interval(bounds).half_width)
     return Interval(centre, t_quantile(len(bounds) - 1) * stdev(bounds) / math.sqrt(len(bounds)))
 
 
@@ -231,9 +235,9 @@ def _published_resolution(rounds: list[Round]) -> float:
 
 
 def _hidden_ns(rounds: list[Round]) -> float:
-    """The most time of a kernel that its windows can hide."""
+    """The most time of a kernel that its windows can hide, or the calls that were left out."""
     gap = HIDDEN_NS if any(each.on_gpu for each in rounds) else 0.0
-    return gap + fmean(each.skippable for each in rounds)
+    return gap + fmean(each.skippable + each.could_choose for each in rounds)
 
 
 def publishes_claims(rounds: list[Round]) -> bool:
@@ -259,6 +263,30 @@ def interval_of(rounds: list[Round]) -> Interval:
     return device_interval(rounds) if publishes_claims(rounds) else host_interval(rounds)
 
 
+def ratio_to_reference(rounds: list[Round]) -> Ratio | None:
+    """How long it takes compared with the reference; None if that is not known.
+
+    Both are measured in each round, on the same inputs, so what slows a whole round slows both.
+    """
+    pairs = [(each.bound, each.reference) for each in rounds if each.reference is not None]
+    if len(pairs) < max(2, len(rounds) / 2) or any(
+        one < FLOOR_NS for pair in pairs for one in pair
+    ):
+        return None
+    logs = trimmed_interval([math.log(own / reference) for own, reference in pairs])
+    ratio, hidden = math.exp(logs.centre), fmean(each.could_choose / each.bound for each in rounds)
+    half_width = ratio * (math.expm1(logs.half_width) + hidden)
+    if half_width > ratio:
+        return None
+    return Ratio(ratio=ratio, half_width=half_width, rounds=len(pairs))
+
+
+def is_too_noisy(rounds: list[Round]) -> bool:
+    """Whether the time is too uncertain to be ranked."""
+    found = interval_of(rounds)
+    return is_noisy(found.centre, found.half_width)
+
+
 def is_narrow(rounds: list[Round], relative: float) -> bool:
     """Whether the interval is narrow enough; for a claim, `NARROW_NS` always is."""
     interval = interval_of(rounds)
@@ -282,6 +310,8 @@ def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
         rounds=len(rounds),
         samples=tuple(tuple(values) for values in samples),
         discarded=sum(each.discarded for each in rounds),
+        left_out=sum(len(each.left_out) for each in rounds),
+        vs_reference=ratio_to_reference(rounds),
         stop_reason=stop,
         claimed_ns=_claimed_interval(rounds).centre if by_claim else None,
     )

@@ -1,67 +1,11 @@
-"""Rounds of timed calls: their raw windows and claims, and the intervals computed from them."""
+"""Rounds of timed calls: their raw windows and claims."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median, stdev
 
-T_975 = (
-    12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
-    2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
-    2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423,
-)  # fmt: skip
-"""The 97.5 % quantile of Student's t for 1 to 30 degrees of freedom."""
-
-
-def t_quantile(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t; Cornish-Fisher expansion above 30 degrees of freedom."""
-    if degrees < 1:
-        raise ValueError("an interval needs at least two values")
-    if degrees <= len(T_975):
-        return T_975[degrees - 1]
-    z = 1.959964
-    return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A centre with the half-width of its 95 % interval, in the unit of the values."""
-
-    centre: float
-    half_width: float
-
-
-def log_interval(values: Sequence[float]) -> Interval:
-    """Geometric centre and t interval of positive values, computed on their logs.
-
-    The half-width of a single value is infinite.
-    """
-    logs = [math.log(value) for value in values]
-    centre = math.exp(fmean(logs))
-    if len(logs) < 2:
-        return Interval(centre, math.inf)
-    spread = t_quantile(len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
-    return Interval(centre, centre * math.expm1(spread))
-
-
-def rounds_interval(rounds: Sequence[Sequence[float]]) -> Interval:
-    """The interval of the medians of rounds; for a single round, that of its samples."""
-    if len(rounds) > 1:
-        return log_interval([median(samples) for samples in rounds])
-    spread = log_interval(rounds[0])
-    half_width = spread.half_width if math.isfinite(spread.half_width) else spread.centre
-    return Interval(median(rounds[0]), half_width)
-
-
-def standard_error_of_median(samples: Sequence[float]) -> float:
-    """The standard error of a median, from the interquartile range (normal near the centre)."""
-    if len(samples) < 2:
-        return 0.0
-    ordered = sorted(samples)
-    quarter = len(ordered) // 4
-    spread = (ordered[-1 - quarter] - ordered[quarter]) / 1.349
-    return 1.2533 * spread / math.sqrt(len(ordered))
-
+from runners.harness.timing.intervals import standard_error_of_median
 
 DISTURBED_NS = 50_000.0
 """A calibration window is disturbed if it is this much longer than those before the import. Two
@@ -78,6 +22,23 @@ LATE_MOST = 3
 """The most calls of a round on a GPU that may be late although the rehearsal was not."""
 DISCARDS_MOST = 10
 """The most calls of a round that are repeated; honest kernels rarely need one."""
+
+
+WAITED_NS = 50_000.0
+WAITED = 0.1
+"""How much longer than its calmest call one on the CPU may have waited for cores and still counts:
+in ns, or as a fraction of its window if that is more. All threads are added up."""
+
+LEFT_OUT = 2
+"""Of this many calls that a round wants, it leaves out at most one."""
+
+CALM_LEAST = 3
+"""How many calm windows of the reference a round needs if others waited."""
+
+
+def waited(waited_ns: float, window_ns: float) -> bool:
+    """Whether a call on the CPU waited for cores for so long that its time says little."""
+    return waited_ns > max(WAITED_NS, WAITED * window_ns)
 
 
 HIDDEN_NS = 4_000.0
@@ -182,6 +143,16 @@ class Round:
     discarded: int = 0
     """Calls that were repeated: something ran while the candidate was frozen, calibration was
     disturbed, the call was late, or the GPU was slowed."""
+    left_out: list[float] = field(default_factory=list)
+    """On the CPU: the windows of calls that waited for other processes."""
+    left_out_ns: float = 0.0
+    """How long these calls waited."""
+    others_ns: Callable[[], float] = float
+    """On the CPU: how much CPU time other processes have used since the round began."""
+    reference_windows: list[float] = field(default_factory=list)
+    """On the CPU: the windows of the reference, which alternate with the timed ones."""
+    reference_waited: list[float] = field(default_factory=list)
+    """Those of its windows that waited for other processes."""
     late: int = 0
     """On a GPU: calls since the last restart that were not queued in time."""
 
@@ -191,6 +162,22 @@ class Round:
         self.claims.append(claimed_ns)
         if not self.on_gpu:
             self.cpu_ns_used.append(cpu_ns)
+
+    def leaves_out(self, waited_ns: float, window_ns: float, cpu_ns: int, most: int) -> bool:
+        """Whether a call is left out because it waited for other processes; keeps its window then.
+
+        At most `most` are, and all of them together have waited at most as long as other processes
+        have used the cores in this round. A candidate can make its threads wait in the calls of its
+        choice, so its CPU time counts all the same, and so does what it `could_choose`.
+        """
+        if not waited(waited_ns, window_ns) or len(self.left_out) >= most:
+            return False
+        if self.left_out_ns + waited_ns > self.others_ns():
+            return False
+        self.left_out.append(window_ns)
+        self.left_out_ns += waited_ns
+        self.cpu_ns_used.append(cpu_ns)
+        return True
 
     def add_calibration(self, overhead_ns: float, cpu_ns: float) -> None:
         """Add a calibration window that followed a timed call."""
@@ -254,6 +241,24 @@ class Round:
             return self.trains.bound
         window = median(self.windows) - self.overhead
         return max(window, self.least_wall_ns, self.least_wait_ns)
+
+    @property
+    def could_choose(self) -> float:
+        """By how much the bound may be too low because a candidate chose the calls left out.
+
+        With it, the round counts at least what it would if no call had been left out.
+        """
+        if not self.left_out:
+            return 0.0
+        return max(0.0, median(self.windows + self.left_out) - median(self.windows))
+
+    @property
+    def reference(self) -> float | None:
+        """The reference's time, measured as the kernel's; None without enough calm windows."""
+        windows = self.reference_windows
+        if not windows or (self.reference_waited and len(windows) < CALM_LEAST):
+            return None
+        return median(windows) - self.overhead
 
     @property
     def least_wall_ns(self) -> float:

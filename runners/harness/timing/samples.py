@@ -23,7 +23,9 @@ SAMPLES_LEAST = 3
 SAMPLES_RELIABLE = 6
 """The least number of samples if there is time; the median of fewer is unreliable."""
 FULL_ROUNDS = 3
-"""The number of first rounds that have all samples of the policy."""
+"""The number of first rounds that have all samples, which show by how much rounds differ."""
+NOISY_SAMPLES = 12
+"""The most samples of a round on a noisy machine: rounds differ by more than their samples show."""
 
 SLOW_NS = 20e6
 """A kernel with shorter calls is never slow: with 20 ms a ranked run's calls take about 10 s."""
@@ -89,8 +91,10 @@ class Samples:
         self.policy = policy
         self.noisy = noisy
         self.is_slow = is_slow
-        self.wanted = policy.samples
+        self.most = min(policy.samples, NOISY_SAMPLES) if noisy else policy.samples
+        self.wanted = self.most
         self.sampling_s = self.elapsed_s = 0.0
+        self.round_began = 0.0
 
     def needs_more(self, result: Round, until: Deadline) -> bool:
         """Whether the round needs another sample and has time for it."""
@@ -102,9 +106,14 @@ class Samples:
     @contextmanager
     def measure_sampling(self) -> Iterator[None]:
         """Measure the time of the block, which takes all samples of a round."""
-        begin = time.monotonic()
+        self.round_began = time.monotonic()
         yield
-        self.sampling_s += time.monotonic() - begin
+        self.sampling_s += self.round_s
+
+    @property
+    def round_s(self) -> float:
+        """Seconds since the first sample of this round began."""
+        return time.monotonic() - self.round_began
 
     def update(self, rounds: list[Round], spent: float) -> None:
         """On a noisy machine, reduce the next rounds' samples to those that are worth their time.
@@ -119,7 +128,7 @@ class Samples:
         sample = self.sampling_s / sum(len(each.windows) for each in rounds)
         setup = (self.elapsed_s - self.sampling_s) / len(rounds)
         worth = samples_worth(rounds, setup, sample)
-        self.wanted = round(min(self.policy.samples, max(SAMPLES_RELIABLE, worth)))
+        self.wanted = round(min(self.most, max(SAMPLES_RELIABLE, worth)))
 
 
 def samples_worth(rounds: list[Round], setup: float, sample: float) -> float:

@@ -13,16 +13,53 @@ MARGIN = 1.3
 """A round starts only if this many times the last round's duration is left."""
 
 
+HOST_S = 7.0
+"""Seconds that all benchmarks of a run on the CPU may take together beyond their least rounds;
+twice as long while a time is too noisy to be ranked."""
+HOST_HALF_WIDTH = 0.01
+"""The relative half-width that is narrow enough on the CPU, where rounds differ by more."""
+
+
 class StopRule:
     """The rule for one workload of a submission."""
 
     def __init__(
-        self, request: EvaluationRequest, workload: Workload, slow_calls: SlowCalls
+        self,
+        request: EvaluationRequest,
+        workload: Workload,
+        slow_calls: SlowCalls,
+        *,
+        on_cpu: bool = False,
     ) -> None:
         self.request = request
         self.workload = workload
         self.slow_calls = slow_calls
         self.policy = request.round_policy
+        self.on_cpu = on_cpu
+        self.budget_s = HOST_S / len(request.task.timed(request.mode))
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin the budget of this workload on the CPU."""
+        self.budget = Deadline.after(self.budget_s)
+
+    def budget_left(self, rounds: list[Round]) -> float:
+        """Return the seconds that are left for further rounds on the CPU."""
+        extra = self.budget_s if clocks.is_too_noisy(rounds) else 0.0
+        return self.budget.remaining + extra
+
+    @property
+    def may_precede(self) -> bool:
+        """Whether calls may run before other processes, which is for twice the budget at most."""
+        return self.on_cpu and self.budget.remaining > -self.budget_s
+
+    def round_deadline(self, done: int, share: Deadline) -> Deadline:
+        """Return until when the next round takes more than its least samples."""
+        rounds_left = max(1, self.policy.looks[0] - done)
+        left = share.remaining / MARGIN
+        if self.on_cpu:
+            left = min(left, max(0.0, self.budget.remaining))
+        return Deadline.after(left / rounds_left)
 
     def reason(self, rounds: list[Round], spent: float, share: Deadline) -> StopReason | None:
         """Return why timing stops after these rounds; None if another one follows.
@@ -36,6 +73,8 @@ class StopRule:
             return StopReason.PRECISE
         if count >= self.policy.looks[-1]:
             return StopReason.ROUND_CAP
+        if self.on_cpu and count >= self.policy.looks[0] and self.budget_left(rounds) < spent:
+            return StopReason.BUDGET
         return StopReason.TIME_CAP if self.is_late(spent, share) else None
 
     @staticmethod
@@ -45,7 +84,8 @@ class StopRule:
 
     def is_precise(self, rounds: list[Round]) -> bool:
         """Whether the interval is narrow enough, and a claim is confirmed."""
-        enough = clocks.is_narrow(rounds, self.policy.half_width)
+        wanted = max(self.policy.half_width, HOST_HALF_WIDTH if self.on_cpu else 0.0)
+        enough = clocks.is_narrow(rounds, wanted)
         if not enough or not clocks.publishes_claims(rounds):
             return enough
         # A claim that is less than its resolution gets more rounds before it is accepted.

@@ -6,34 +6,28 @@ its output is read, and during calibration.
 
 from collections.abc import Callable
 from statistics import median
-from typing import Any
-
-import torch
 
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
-from runners.harness.deadline import Deadline, TimeBudget
+from runners.harness.deadline import TimeBudget
 from runners.harness.judge import checks
 from runners.harness.judge.host_candidate import CORES, HostCandidate, verify
 from runners.harness.judge.pool import CandidatePool, fresh_candidate
-from runners.harness.judge.session import EvaluationSession, planned, seed_of
+from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
-from runners.harness.timing import clocks, samples, trains
-from runners.harness.timing.rounds import DisturbedError, Round
-from runners.harness.timing.stop_rule import MARGIN, StopRule
+from runners.harness.supervision.waiting import OtherProcesses
+from runners.harness.timing import clocks, trains
+from runners.harness.timing.calls import WARM_UPS, WorkloadCalls
+from runners.harness.timing.rounds import LEFT_OUT, DisturbedError, Round
 from runners.harness.verdicts import MachineError, VerdictError
 
-WARM_UPS = 3
-"""Untimed calls of a fresh candidate on inputs of the same shapes."""
 CALIBRATIONS = 15
 """Windows of the calibration candidate before the timed candidate imports the submission."""
-HOST_CALIBRATIONS = 5
+HOST_CALIBRATIONS = 9
 """The same on the CPU, where each one writes a whole input; the median ignores single outliers."""
 SETTLING = 2
 """Windows of a fresh process that are not counted, because they pay for copy-on-write."""
-FLUSH_BYTES = 32 << 20
-"""Bytes that the judge writes before every window, so that no input is in a CPU cache."""
 STARTS_MOST = 8
 """The most candidates that start at once on a GPU."""
 RUNS_AFTER_CALLS = "the kernel continues to work after its calls"
@@ -53,33 +47,20 @@ CALIBRATIONS_ALONE_MOST = 20
 """The most medians of calibration windows that are measured while no other candidate exists."""
 
 
-class WorkloadTimer:
+class WorkloadTimer(WorkloadCalls):
     """Times one workload of a submission, round by round."""
 
     def __init__(self, session: EvaluationSession, workload: Workload) -> None:
-        self.session = session
-        self.workload = workload
-        self.deadline = self.share = Deadline.after(0)
-        self.policy = session.request.round_policy
-        slow_calls = samples.SlowCalls(session, workload)
-        self.stop_rule = StopRule(session.request, workload, slow_calls)
-        self.samples = samples.Samples(
-            self.policy, noisy=not session.on_gpu, is_slow=slow_calls.is_slow
-        )
-        self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
-        self.calibration_input = session.code.generate(
-            workload, seed_of(session.nonce, workload, -1)
-        )
-        self.expected = session.code.expected(self.calibration_input)
-        self.plan = planned(self.calibration_input)
-        self.index = 0
+        super().__init__(session, workload)
+        self.begun = False
         self.rounds: list[Round] = []
         self.pool = CandidatePool(session, self.plan, self.expected)
         self.trains = trains.ShortCalls(session, self.calibration_input, self._fresh_input)
 
     def begin(self) -> None:
-        """On a GPU, start candidates in the background."""
-        if self.session.on_gpu and self.expected is not None:
+        """On a GPU, start candidates in the background; a second call does nothing."""
+        if self.session.on_gpu and self.expected is not None and not self.begun:
+            self.begun = True
             self.reserve()
             self.pool.begin(self._candidates_needed(1, 0))
 
@@ -94,8 +75,9 @@ class WorkloadTimer:
         VerdictError if an output is wrong or the time is not confirmed; MachineError if the machine
         is too unsteady. `report` gets the number of rounds after each one.
         """
-        self.open(budget)
         with self.pool:
+            self.begin()
+            self.open(budget)
             self._prepare(1, 0)
             with self.pool.next_candidate() as calibrator:
                 self.settle(calibrator)
@@ -105,6 +87,7 @@ class WorkloadTimer:
     def open(self, budget: TimeBudget) -> None:
         """Set the time limits; on a GPU, learn the structure of the output if it is unknown."""
         self.deadline, self.share = budget.deadline, budget.share
+        self.stop_rule.begin()
         if self.session.on_gpu and self.expected is None:
             self.expected = self.pool.expected = self._discover()
 
@@ -223,7 +206,12 @@ class WorkloadTimer:
         """Calibrate with a candidate that has not imported the submission."""
         threads = min(CORES, self.session.request.limits.processes)
         hosted = any(map(values.on_host, values.tensors(self.plan.node)))
-        result = Round(on_gpu=self.session.on_gpu, threads=threads, hosted=hosted)
+        result = Round(
+            on_gpu=self.session.on_gpu,
+            threads=threads,
+            hosted=hosted,
+            others_ns=OtherProcesses().used_ns,
+        )
         self.settle(candidate)
         self.pool.wait_for_exits()  # their exits could disturb the timing below
         with self.session.record_duration("calibrate"):
@@ -233,6 +221,10 @@ class WorkloadTimer:
         return result
 
     def _round(self, candidate: HostCandidate, calibrator: HostCandidate, done: int) -> Round:
+        with self.reference.fresh(self.calibration_input, self.share):
+            return self._timed_round(candidate, calibrator, done)
+
+    def _timed_round(self, candidate: HostCandidate, calibrator: HostCandidate, done: int) -> Round:
         result = self._begin_round(candidate, calibrator)
         with self.session.record_duration("build"):
             candidate.build(self.deadline)
@@ -248,8 +240,7 @@ class WorkloadTimer:
 
         if short and self.trains.run(candidate, result, overhead):
             return result
-        rounds_left = max(1, self.policy.looks[0] - done)
-        until = Deadline.after(self.share.remaining / MARGIN / rounds_left)
+        until = self.stop_rule.round_deadline(done, self.share)
         with self.samples.measure_sampling():
             while self.samples.needs_more(result, until):
                 self._sample(candidate, calibrator, result, trusted=False)
@@ -271,12 +262,11 @@ class WorkloadTimer:
         """Time one call and calibrate; on a GPU, which changes less, calibrate every other time.
 
         The call is the submission's or, if `trusted`, the calibration kernel's. Both count only if
-        the candidate stayed frozen from its answer until the end of calibration. Otherwise it could
-        have finished its work after its window, or disturbed the calibration. A busy machine
-        sometimes looks the same, so a few such calls are only repeated.
+        the candidate stayed frozen until the end of calibration. Otherwise it could have worked
+        after its window. A busy machine can look the same, so a few such calls are only repeated.
         """
         ran_while_frozen = candidate.handle.process.ran_while_frozen
-        exchange = (self._calibration_call if trusted else self._call)(candidate)
+        called = self._calibration_call(candidate) if trusted else self._call(candidate, result)
         every = CALIBRATED_EVERY if self.session.on_gpu else 1
         calibration = None
         if len(result.windows) % every == 0:
@@ -287,25 +277,38 @@ class WorkloadTimer:
             result.discard(VerdictError(Verdict.DISALLOWED, RUNS_AFTER_CALLS))
         elif calibration and result.disturbed_by(calibrator.overhead(calibration)):
             result.discard(DisturbedError(result))
-        elif exchange.late:
+        elif called.late:
             candidate.ahead = result.discard_late()
         elif reasons := candidate.slowed_by():
             result.discarded += 1
             self.session.count_slowed(reasons)
-        else:
-            result.claimed, result.remote = candidate.ahead, candidate.remote
-            result.add(exchange.window_ns, exchange.reply.claimed_ns, exchange.cpu_ns)
-            if calibration:
-                cpu_ns = calibration.cpu_ns - calibration.reply.claimed_cpu_ns
-                result.add_calibration(calibrator.overhead(calibration), cpu_ns)
+        elif not result.leaves_out(
+            called.waited_ns, called.window_ns, called.cpu_ns, self.samples.wanted // LEFT_OUT
+        ):
+            self._add(candidate, calibrator, result, (called, calibration))
+
+    @staticmethod
+    def _add(
+        candidate: HostCandidate,
+        calibrator: HostCandidate,
+        result: Round,
+        calls: tuple[channel.Exchange, channel.Exchange | None],
+    ) -> None:
+        """Add a timed call, and the calibration that followed it if there was one."""
+        called, calibration = calls
+        result.claimed, result.remote = candidate.ahead, candidate.remote
+        result.add(called.window_ns, called.reply.claimed_ns, called.cpu_ns)
+        if calibration:
+            cpu_ns = calibration.cpu_ns - calibration.reply.claimed_cpu_ns
+            result.add_calibration(calibrator.overhead(calibration), cpu_ns)
 
     def _calibrate(
         self, candidate: HostCandidate, calibrator: HostCandidate, result: Round
     ) -> None:
         """Measure the overhead of the calibration candidate and, on a GPU, of this candidate."""
         for _ in range(CALIBRATIONS if self.session.on_gpu else HOST_CALIBRATIONS):
+            calibration = self._calibration_call(candidate)  # before each one something else ran
             if self.session.on_gpu:
-                calibration = self._calibration_call(candidate)
                 result.own_overheads.append(candidate.overhead(calibration))
                 result.calibration_ns.append(calibration.reply.claimed_ns)
                 result.host_waits_ns.append(calibration.host_part_ns)
@@ -313,37 +316,3 @@ class WorkloadTimer:
         for _ in range(WAITING_CALIBRATIONS if self.session.on_gpu else 0):
             waiting = self._calibration_call(candidate, waiting=True)
             result.waiting_windows.append(waiting.window_ns - waiting.host_part_ns)
-
-    def _calibration_call(
-        self, candidate: HostCandidate, *, waiting: bool = False
-    ) -> channel.Exchange:
-        self._flush()
-        return candidate.call(
-            channel.Operation.TOUCH,
-            self.calibration_input,
-            self.expected,
-            self.deadline,
-            waiting=waiting,
-        )
-
-    def _call(self, candidate: HostCandidate) -> channel.Exchange:
-        data = self._fresh_input()
-        with self.session.record_duration("run"):
-            self._flush()
-            launch = self.session.launch_of(self.workload)
-            exchange = candidate.call(
-                channel.Operation.RUN, data, self.expected, self.deadline, launch=launch
-            )
-        if not exchange.late:  # a late call does not count, and its output is not read
-            verify(candidate, data, exchange.reply, self.expected, deadline=self.deadline)
-        return exchange
-
-    def _flush(self) -> None:
-        if not self.session.on_gpu:  # DeviceCandidate flushes the GPU's cache itself
-            self.flush.add_(1)
-
-    def _fresh_input(self) -> Any:  # noqa: ANN401 - the task's own type
-        self.index += 1
-        seed = seed_of(self.session.nonce, self.workload, self.index)
-        with self.session.record_duration("inputs"):
-            return self.session.code.generate(self.workload, seed)

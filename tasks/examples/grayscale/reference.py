@@ -1,4 +1,4 @@
-"""Inputs and check of the conversion to grey."""
+"""Inputs and check of the conversion to gray."""
 
 import torch
 from task import input_t, output_t
@@ -14,8 +14,8 @@ def generate_input(height: int, width: int, seed: int) -> input_t:
 
 def ref_kernel(data: input_t) -> output_t:
     channels = data[0].to(torch.float64).unbind(dim=2)
-    grey = sum(w * channel for w, channel in zip(WEIGHTS, channels, strict=True))
-    return grey.to(torch.float32)
+    gray = sum(w * channel for w, channel in zip(WEIGHTS, channels, strict=True))
+    return gray.to(torch.float32)
 
 
 def check_implementation(data: input_t, output: output_t) -> tuple[bool, str]:

@@ -187,5 +187,5 @@ class MemoryOutbox:
         return len(old)
 
 
-def _number(letter: Delivery) -> int:
-    return letter.id
+def _number(delivery: Delivery) -> int:
+    return delivery.id

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bot.domain.confirmation import ConfirmationState
+from bot.domain.confirmation import Confirmation, ConfirmationState
+from bot.domain.finals import Final
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import Job, JobState
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
@@ -88,7 +89,18 @@ class MemoryResults:
             for each in rows
             if (each.submission, each.gpu) == (submission, gpu)
             if each.rival is not None and each.ratio is not None
+            if not any(self._replaces(final, each) for final in self._tables.finals.values())
         )
+
+    def _replaces(self, final: Final, met: Confirmation) -> bool:
+        """Whether a comparison counts not yet, or not any more, because of this final."""
+        if met.final == final.id:
+            return final.rows is None
+        if final.rows is None or met.gpu != final.gpu:
+            return False
+        own = [each.id for each in self._tables.confirmations.values() if each.final == final.id]
+        among = {met.submission, met.rival} <= set(final.entries or ())
+        return among and met.id < max(own, default=0)
 
     async def scores_of(
         self, person: PersonId, version: TaskVersionId, gpu: str

@@ -31,7 +31,7 @@ class Container:
         self.function = function
         self.current: Input | None = None
         self.served = 0
-        self.said: Result | None = None
+        self.reported: Result | None = None
         self.cancelled: asyncio.Queue[str] = asyncio.Queue()
         self._scheduler = scheduler
         self._why: Result | None = None
@@ -108,7 +108,7 @@ class Container:
             return self._why
         log = self._folder / "log"
         words = log.read_bytes()[-_TAIL:].decode(errors="replace") if log.exists() else ""
-        return self.said or Result(
+        return self.reported or Result(
             status=Result.GENERIC_STATUS_FAILURE,
             exception=f"container exited with code {status}",
             traceback=words,
@@ -169,7 +169,7 @@ class ContainerService(Service):
         return Empty()
 
     async def task_result(self, request: api_pb2.TaskResultRequest) -> Empty:
-        self._container.said = request.result
+        self._container.reported = request.result
         return Empty()
 
     async def container_stop(

@@ -12,6 +12,7 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.scoring import ScoreValue, judged
+from bot.domain.speedups import of_ratio, show
 from bot.domain.status import JobStatus, SubmissionStatus, with_costs
 from bot.reports import history
 from bot.reports.blocks import Block, Text
@@ -35,6 +36,7 @@ _STOPPED = {
     StopReason.ROUND_CAP: "which is the maximum",
     StopReason.TIME_CAP: "until shortly before the time limit",
     StopReason.TASK: "as the task decides",
+    StopReason.BUDGET: "in the seconds that a run on the CPU may take",
     StopReason.SLOW: f"as it is more than {SLOWER_MOST} times slower than the reference",
 }
 
@@ -53,6 +55,12 @@ class Benchmark:
     def stopped(self) -> str:
         """Return why there were no more rounds, in words."""
         return _STOPPED[self.measured.stop_reason]
+
+    @property
+    def speed_up(self) -> str:
+        """Return how many times faster than the reference it is; empty if that is unknown."""
+        found = self.measured.vs_reference
+        return "" if found is None else show(of_ratio(found))
 
 
 def benchmarks(cases: Sequence[CaseResult]) -> tuple[Benchmark, ...]:

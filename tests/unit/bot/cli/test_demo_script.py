@@ -77,6 +77,15 @@ def test_every_kind_of_wrong_standing_is_noticed() -> None:
     )
 
 
+def test_who_is_too_noisy_to_be_ranked_may_be_missing() -> None:
+    noisy = ("vectoradd: Ada's right.py: size: 1: too noisy here",)
+    assert wrong_standings(_entries(), PEOPLE, _leaderboard((), ("Ken",)), noisy) == ()
+    elsewhere = ("sort: Ada's right.py: size: 1: too noisy here",)
+    assert wrong_standings(_entries(), PEOPLE, _leaderboard((), ("Ken",)), elsewhere) == (
+        "vectoradd: Ada must be ranked and is not",
+    )
+
+
 def test_what_others_did_on_its_boards_is_nothing_of_the_demo_s() -> None:
     found = _leaderboard(("Ada", "Grace"), ("Ken",))
     assert wrong_standings(_entries(), PEOPLE - {HIS}, found) == ()

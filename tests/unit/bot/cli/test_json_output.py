@@ -26,12 +26,13 @@ from tests.doubles.factories import (
 )
 
 EVALUATION_KEYS = [
-    "verdict", "mode", "task", "score_ns", "cases", "compiled", "environment", "isolation",
-    "wall_s",
+    "verdict", "mode", "task", "score_ns", "too_noisy", "cases", "compiled", "environment",
+    "isolation", "wall_s",
 ]  # fmt: skip
 CASE_KEYS = [
     "spec", "kind", "status", "message", "time_ns", "half_width_ns", "bound_ns",
-    "resolution_ns", "claimed_ns", "rounds", "samples",
+    "resolution_ns", "claimed_ns", "rounds", "samples", "left_out", "vs_reference",
+    "vs_reference_low", "vs_reference_high",
 ]  # fmt: skip
 
 

@@ -5,23 +5,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.confirmation import (
+    Confirmation,
     ConfirmationState,
     Reading,
     can_confirm,
     combined,
     contest,
+    entered,
+    in_turn,
     level,
     read,
     scaled,
     settled,
     state_of,
 )
+from bot.domain.ids import ConfirmationId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.scoring import Entrant, PairRatio, Score, ScoreValue, entrants, rank_entrants
 from runners.contract.comparison import Comparison, Ratio
 from runners.contract.evaluation import CaseKind
 from runners.contract.task import Grader, RankingBy, TaskFormat
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import (
+    NOON,
     make_case,
     make_evaluation,
     make_measurement,
@@ -196,3 +201,42 @@ def test_a_run_that_failed_or_was_lost_has_shown_that() -> None:
     assert read(make_task(), make_evaluation(verdict=Verdict.CRASHED)) is Reading.FAILED
     broken = make_evaluation(verdict=Verdict.TASK_ERROR)
     assert read(make_task(), broken) is Reading.NOT_MADE
+
+
+def test_who_shares_the_place_of_the_one_that_was_met_is_met_if_the_run_would_pass_it() -> None:
+    others = board(100, 100.2, 300)
+    first, second, _ = (each.best for each in others)
+    faster = make_score(9, 99.9, met=((first.submission, PairRatio(0.99, 0.001)),))
+    linked = Entrant(replace(second, met=((first.submission, PairRatio(1.0, 0.001)),)), 1)
+    found = contest(faster, [others[0], linked, others[2]], None, {first.submission})
+    assert found is not None
+    assert found.holder.person == second.person
+    tied = replace(faster, met=((first.submission, PairRatio(0.999, 0.002)),))
+    assert contest(tied, [others[0], linked, others[2]], None, {first.submission}) is None
+
+
+def test_a_ratio_alone_does_not_put_a_run_far_ahead_of_everybody() -> None:
+    value = ScoreValue(10, 1)
+    assert entered(value, 99.9, None) == value
+    assert entered(value, 99.9, 100) == ScoreValue(98, 1)
+    assert entered(value, 12, 100) == ScoreValue(12, 1)  # it was measured so fast itself
+    assert entered(ScoreValue(101, 1), 99, 100) == ScoreValue(101, 1)
+
+
+def test_a_person_with_fewer_runs_that_wait_is_compared_first() -> None:
+    def waiting(number: int, person: int, time_ns: float) -> Confirmation:
+        return Confirmation(
+            ConfirmationId(number),
+            SubmissionId(number),
+            PersonId(person),
+            "",
+            TaskVersionId(1),
+            "CPU",
+            1,
+            ConfirmationState.PENDING,
+            NOON,
+            held=ScoreValue(time_ns, 0),
+        )
+
+    found = [waiting(1, 7, 99), waiting(2, 7, 97), waiting(3, 8, 98), waiting(4, 9, 50)]
+    assert [each.id for each in in_turn(found)] == [3, 4, 2, 1]

@@ -46,13 +46,16 @@ def test_times_follow_from_the_ratios_and_the_best_stays_as_it_was() -> None:
     scores = [make_score(1, 100), make_score(2, 101), make_score(3, 130)]
     by_submission = {each.submission: each for each in scores}
     one, two, three = (each.submission for each in scores)
-    results = {(two, one): PairRatio(0.98, 0.002), (three, one): PairRatio(1.2, 0.003)}
+    results: dict[Pair, PairRatio | None] = {
+        (two, one): PairRatio(0.98, 0.002),
+        (three, one): PairRatio(1.2, 0.003),
+    }
     order, pair = next_pair([one, two, three], results)
     assert (order, pair) == ((two, one, three), None)
     places = final_places(by_submission, order, results)
     times = [each.score.value.time_ns for each in places]
     assert times == pytest.approx([98, 100, 120])
-    rows = final_rows(places)
+    rows = final_rows(places, results)
     assert [each.rank for each in rows] == [1, 2, 3]
     assert rows[1].ratio is not None
     assert rows[1].ratio.ratio == pytest.approx(1 / 0.98)
@@ -61,10 +64,13 @@ def test_times_follow_from_the_ratios_and_the_best_stays_as_it_was() -> None:
 def test_who_cannot_be_told_apart_or_compared_shares_the_place() -> None:
     scores = [make_score(1, 100), make_score(2, 100.1), make_score(3, 100.2)]
     one, two, three = (each.submission for each in scores)
-    results = {(two, one): PairRatio(0.999, 0.002), (three, two): None}
+    results: dict[Pair, PairRatio | None] = {
+        (two, one): PairRatio(0.999, 0.002),
+        (three, two): None,
+    }
     order, _ = next_pair([one, two, three], results)
     places = final_places({each.submission: each for each in scores}, order, results)
-    assert [each.rank for each in final_rows(places)] == [1, 1, 1]
+    assert [each.rank for each in final_rows(places, results)] == [1, 1, 1]
     times = [each.score.value.time_ns for each in places]
     assert times == sorted(times)
 

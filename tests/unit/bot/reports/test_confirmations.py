@@ -33,7 +33,7 @@ MET = replace(WAITING, rival=SubmissionId(7), rival_name="ada", run=SubmissionId
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (WAITING, "confirmation pending: it would take 1st place; it waits for a comparison"),
+        (WAITING, "confirmation pending: it would take 1st place; it is compared"),
         (MET, "pending: it would take 1st place from #7 by ada; both are compared on one card"),
         (replace(MET, alone=SubmissionId(7)), "#7 by ada failed in the comparison and is judged"),
         (

@@ -46,6 +46,7 @@ def fork_template() -> candidates.Fork:
 def template(fork_template: candidates.Fork) -> Iterator[TemplateProcess]:
     """A template whose judge is this process, which adopts the candidates' orphans meanwhile."""
     alarm = signal.getsignal(signal.SIGALRM)
+    sys.modules.pop("reference", None)  # of an earlier test; a real template has seen no task
     forked = fork_template()
     adopt_orphans()
     yield forked

@@ -9,7 +9,8 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -19,9 +20,11 @@ from runners.contract.task import Grader, Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness import server
 from runners.harness.gpu import warm
+from runners.harness.protocol.channel import CandidateSpec, SpareSpec
 from runners.harness.sandbox import process_limits
 from runners.harness.supervision.handle import CandidateHandle, StartError
 from runners.harness.supervision.process import adopt_orphans
+from runners.harness.supervision.spares import ForkedProcess, Spares
 from runners.harness.supervision.template import TemplateProcess, fork_template
 from runners.harness.toolchains import nvcc
 from runners.harness.verdicts import MachineError, VerdictError
@@ -110,12 +113,58 @@ def test_the_gpu_is_made_ready_before_there_is_a_request(
         return Health(scrubbed=8)
 
     monkeypatch.setattr(server, "examine", fit)
+    monkeypatch.setattr(server, "_prepare_spares", lambda *_, **__: steps.append("spares"))
     monkeypatch.setattr(server, "_read_line", end_of_input)
 
     assert server._serve_one(1, OPEN, () if gpu else None) == server.END_OF_INPUT
-    assert steps == (["examine", "read"] if gpu else ["read"])
+    assert steps == (["examine", "spares", "read"] if gpu else ["spares", "read"])
     said = json.loads(capfd.readouterr().out)
     assert said == {"health": {"unfit": "", "scrubbed": 8 if gpu else 0}}
+
+
+@pytest.mark.parametrize(("gpu", "room_for", "most"), [(True, 99, 7), (True, 1, 1), (False, 0, 0)])
+def test_spares_have_the_usual_limits_and_leave_most_of_the_gpus_memory(
+    *, monkeypatch: pytest.MonkeyPatch, gpu: bool, room_for: int, most: int
+) -> None:
+    asked: list[tuple[SpareSpec, int, int]] = []
+    monkeypatch.setattr(server, "max_spares", lambda: room_for)
+    spares = SimpleNamespace(
+        prepare=lambda spec, most, request_fd: asked.append((spec, most, request_fd))
+    )
+
+    server._prepare_spares(cast("TemplateProcess", SimpleNamespace(spares=spares)), gpu=gpu)
+
+    ((spec, count, request_fd),) = asked
+    assert (spec.limits, spec.gpu) == (make_judging().limits, gpu)
+    assert (count, request_fd) == (most, 0)
+
+
+def test_an_evaluation_in_a_waiting_judge_uses_its_spares(
+    stdin: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[object] = []
+    read_line, take = server._read_line, Spares.take
+
+    def reading(fd: int) -> bytes:
+        os.write(stdin, make_judging().model_dump_json().encode() + b"\n")
+        return read_line(fd)
+
+    def taking(spares: Spares, spec: CandidateSpec, fds: list[int]) -> ForkedProcess | None:
+        used.append(take(spares, spec, fds))
+        return cast("ForkedProcess | None", used[-1])
+
+    monkeypatch.setattr(server, "SPARES_ON_CPU", 1)
+    monkeypatch.setattr(server, "_read_line", reading)
+    monkeypatch.setattr(Spares, "take", taking)
+    reader, writer = os.pipe()
+    assert server._serve_one(writer, OPEN) == 0
+    os.close(writer)
+    os.close(stdin)
+
+    *_, last = lines_of(reader)
+    assert last["evaluation"]["verdict"] == "passed"
+    assert len(used) == 1
+    assert all(used)
 
 
 def test_on_a_gpu_that_is_not_fit_no_request_is_read(

@@ -85,10 +85,14 @@ runners.harness.supervision.fork
 runners.harness.supervision.handle
 runners.harness.supervision.process
 runners.harness.supervision.renew
+runners.harness.supervision.spares
 runners.harness.supervision.template
+runners.harness.supervision.waiting
 runners.harness.supervision.watched_program
 runners.harness.timing
+runners.harness.timing.calls
 runners.harness.timing.clocks
+runners.harness.timing.intervals
 runners.harness.timing.pairs
 runners.harness.timing.rounds
 runners.harness.timing.samples

@@ -13,6 +13,7 @@ from runners.harness.gpu.buffers import (
     aligned,
     device_bytes,
     max_parallel_candidates,
+    max_spares,
     on_device,
     place_count,
     pool_size,
@@ -135,6 +136,14 @@ def test_those_who_start_at_once_fill_half_of_the_free_memory_at_most(
     assert max_parallel_candidates(room, large) == 10 * small // 2 // (small + 5 * 200 * MIB)
     free(monkeypatch, MIB)
     assert max_parallel_candidates(room, None) == 1
+
+
+@pytest.mark.parametrize(("gib", "most"), [(140, 17), (23, 2), (7, 0)])
+def test_before_there_is_a_request_contexts_take_an_eighth_of_the_memory(
+    monkeypatch: pytest.MonkeyPatch, gib: int, most: int
+) -> None:
+    free(monkeypatch, gib << 30)
+    assert max_spares() == most
 
 
 POOL_AT = 10 * MIB

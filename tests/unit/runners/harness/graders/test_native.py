@@ -1,10 +1,19 @@
+import os
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from bot.domain.status import disclosed
-from runners.contract.evaluation import CaseKind, CaseStatus, Measurement, Progress, StopReason
+from runners.contract.evaluation import (
+    CaseKind,
+    CaseStatus,
+    Measurement,
+    Progress,
+    RoundPolicy,
+    StopReason,
+)
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import TimeBudget
@@ -102,12 +111,13 @@ def test_each_benchmark_has_its_share_of_the_time_that_is_left(
 
 @pytest.mark.parametrize(
     ("on_gpu", "steps"),
-    [(True, ["begin", "tests", "timed", "close"]), (False, ["tests", "timed"])],
+    [(True, ["first", "begin", "tests", "timed", "close"]), (False, ["first", "tests", "timed"])],
 )
 def test_on_a_gpu_those_who_are_timed_start_while_the_first_candidate_tests(
     *, sit: Sit, monkeypatch: pytest.MonkeyPatch, on_gpu: bool, steps: list[str]
 ) -> None:
     made: list[str] = []
+    monkeypatch.setattr(native, "_start_first", lambda *_: made.append("first"))
     monkeypatch.setattr(WorkloadTimer, "begin", lambda _: made.append("begin"))
     monkeypatch.setattr(CandidatePool, "close", lambda _: made.append("close"))
     monkeypatch.setattr(native, "_first_candidate", lambda *_: made.append("tests"))
@@ -129,7 +139,10 @@ def test_who_started_early_with_a_file_that_somebody_can_still_write_is_not_time
     pool = SimpleNamespace(close=lambda: closed.append("early"))
     timed = native._Timed(session.request.task.benchmarks, 20)
     timed.early = cast("WorkloadTimer", SimpleNamespace(pool=pool))
-    native._first_candidate(session, GradingResult(), session.request.task.tests, timed)
+    tests = session.request.task.tests
+    with ExitStack() as stack:
+        native._start_first(session, tests, timed, stack)
+        native._first_candidate(session, GradingResult(), tests, timed)
 
     assert closed == ([] if kept else ["early"])
 
@@ -241,6 +254,47 @@ def test_a_test_run_rehearses_nothing(sit: Sit) -> None:
     assert grade(session).passed
     assert lines(session) == ["found []"]
     assert "rehearse" not in session.durations_s
+
+
+ONE_ROUND = RoundPolicy(looks=(1,), samples=3)
+
+
+def test_for_one_round_without_tests_one_candidate_builds_and_writes_no_file(sit: Sit) -> None:
+    session = sit(make_judging(TELLING, Mode.BENCHMARK, rounds=ONE_ROUND))
+
+    result = grade(session)
+
+    assert result.passed, result.message
+    (told,) = lines(session)
+    assert told.startswith("found [] 0")
+    assert set(os.pread(session.builds.fd, session.builds.size, 0)) == {0}
+    assert "rehearse" not in session.durations_s
+
+
+@pytest.mark.parametrize(("mode", "benchmarks"), [(Mode.RANKED, TWO[:1]), (Mode.BENCHMARK, TWO)])
+def test_what_is_tested_or_timed_twice_is_compiled_once(
+    sit: Sit, mode: Mode, benchmarks: tuple[Workload, ...]
+) -> None:
+    task = make_sort_task(benchmarks=benchmarks, ranking_by=RankingBy.GEOM)
+    session = sit(make_judging(KEEPING, mode, task=task, rounds=ONE_ROUND))
+
+    assert grade(session).passed
+    assert lines(session) == ["found []"] + ["found ['library']"] * len(benchmarks)
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict", "stage"),
+    [
+        ("x = (", Verdict.BUILD_FAILED, Stage.BUILD),
+        ("def custom_kernel(d): return d[1].zero_()", Verdict.WRONG_ANSWER, Stage.TIMING),
+    ],
+)
+def test_one_round_without_tests_is_checked_as_any_other(
+    sit: Sit, source: str, verdict: Verdict, stage: Stage
+) -> None:
+    result = grade(sit(make_judging(source, Mode.BENCHMARK, rounds=ONE_ROUND)))
+
+    assert (result.verdict, result.stage) == (verdict, stage)
 
 
 FALLING = """

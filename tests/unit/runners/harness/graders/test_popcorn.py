@@ -18,7 +18,7 @@ from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.graders import popcorn
 from runners.harness.graders.popcorn import CASES_FILE, secret_seed
-from runners.harness.timing.rounds import t_quantile
+from runners.harness.timing.intervals import t_quantile
 from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import make_judging
 from tests.doubles.kernelbot import DOUBLES, PLAIN_EVAL, make_affine_task, make_plain_task

@@ -216,6 +216,8 @@ def device_seat(
         "device_base": BASE,
         "ahead": True,
         "remote": False,
+        "staged": None,
+        "touches": {},
     }.items():
         setattr(made, name, value)
     return made
@@ -857,7 +859,68 @@ def test_a_part_of_every_input_appears_only_when_the_cache_is_flushed(
     assert 0 < wrong.sum() <= size // 8 // 4
     assert len(set((wrong.nonzero().flatten() * 4 // LINE_BYTES).tolist())) > 1
     assert torch.equal(candidate.memory[:size].view(torch.float32), value)
+    if operation is Operation.TOUCH:  # what is staged stays, with the same lines wrong
+        first = candidate.early.clone()
+        candidate.memory.fill_(OLD)
+        play(landed(POOL_AT), operation, value=value)
+        assert torch.equal(candidate.early, first)
+        assert torch.equal(candidate.memory[:size].view(torch.float32), value)
+        candidate.memory.fill_(OLD)
+        play(landed(POOL_AT), Operation.RUN, value=value)
     assert torch.equal(device_seat.buffers.staging[:size].view(torch.float32), value)
+
+
+def test_a_calibration_call_stages_its_input_again_only_if_another_one_was_staged_since(
+    play: Play, device_seat: DeviceCandidate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged: list[object] = []
+    monkeypatch.setattr(device_seat, "stage", lambda _, value: staged.append(value))
+    first, second = object(), object()
+    plan = SimpleNamespace(host_size=0, device_size=0, node=ScalarNode(value=0))
+    monkeypatch.setattr(device_seat, "_plan", lambda _: plan)
+
+    def touch(value: object, expected: Node = EXPECTED, **options: bool) -> None:
+        play(landed(POOL_AT), Operation.TOUCH, value=value, expected=expected, **options)
+
+    for _ in range(2):
+        touch(first)
+    assert staged == [first]
+    touch(second)
+    touch(first)
+    assert staged == [first, second, first]
+    touch(first, expected=place(64))
+    assert staged == [first, second, first, first]
+    play(landed(POOL_AT), value=second)
+    touch(first)
+    assert staged[4:] == [second, first]
+    assert [each.ahead for each in cast("Any", device_seat.handle).orders] == [
+        True, True, True, True, True, True, True,
+    ]  # fmt: skip
+
+
+def test_a_calibration_call_that_waits_is_staged_again_as_those_of_a_submission(
+    play: Play, device_seat: DeviceCandidate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged: list[object] = []
+    monkeypatch.setattr(device_seat, "stage", lambda _, value: staged.append(value))
+    value = torch.ones(4, dtype=torch.float32)
+    for waiting in (False, True, True, False):
+        play(landed(POOL_AT), Operation.TOUCH, value=value, waiting=waiting)
+
+    assert staged == [value] * 3
+
+
+def test_after_a_call_that_failed_the_calibration_input_is_staged_again(
+    play: Play, device_seat: DeviceCandidate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged: list[object] = []
+    monkeypatch.setattr(device_seat, "stage", lambda _, value: staged.append(value))
+    monkeypatch.setattr(device_seat.handle, "call_on_device", lambda *_: 1 / 0)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            play(None, Operation.TOUCH, value=5)
+
+    assert staged == [5, 5]
 
 
 def test_a_launch_that_does_not_fit_blames_the_task_before_the_window_opens(

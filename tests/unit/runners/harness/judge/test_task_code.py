@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.judge.session import PUBLIC_NONCE, public_nonce, public_seed, seed_of
-from runners.harness.judge.task_code import KernelTask
+from runners.harness.judge.task_code import KernelTask, seed_generators
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.values import ScalarNode
 from runners.harness.verdicts import VerdictError
@@ -73,6 +73,22 @@ def test_a_generator_without_a_seed_is_seeded_too(tmp_path: Path) -> None:
 
     assert torch.equal(first[0], again[0])
     assert first[1] == again[1] != task.generate(workload, 2)[1]
+
+
+@pytest.mark.parametrize("on_gpu", [True, False])
+def test_generators_are_seeded_as_torch_seeds_them_but_only_those_in_use(
+    *, monkeypatch: pytest.MonkeyPatch, on_gpu: bool
+) -> None:
+    seeded: list[int] = []
+    torch.manual_seed(7)
+    wanted = torch.randn(3)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: on_gpu)
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
+
+    seed_generators(7)
+
+    assert torch.equal(torch.randn(3), wanted)
+    assert seeded == ([7] if on_gpu else [])
 
 
 def test_the_reference_tells_the_shape_and_leaves_the_input_alone(tmp_path: Path) -> None:

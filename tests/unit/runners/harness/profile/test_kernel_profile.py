@@ -6,7 +6,7 @@ from runners.contract.task import Mode
 from runners.harness.deadline import Deadline
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler, NoProfileError
-from runners.harness.timing.stopwatch import WARM_UPS
+from runners.harness.timing.calls import WARM_UPS
 from runners.harness.toolchains import ncu
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit

@@ -18,7 +18,7 @@ from runners.harness.profile.kernel_profile import (
     Tables,
 )
 from runners.harness.profile.profiler import profile, profile_by, profile_kernels
-from runners.harness.timing.stopwatch import WARM_UPS
+from runners.harness.timing.calls import WARM_UPS
 from runners.harness.toolchains import ncu
 from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORTED, make_judging

@@ -128,3 +128,84 @@ def test_a_folder_that_is_still_in_use_keeps_no_other_from_being_removed(tmp_pat
     process_limits.Group((used, free)).remove()
     assert used.is_dir()
     assert not free.exists()
+
+
+@pytest.fixture
+def precedence(monkeypatch: pytest.MonkeyPatch) -> process_limits.Precedence:
+    own = process_limits.Precedence()
+    monkeypatch.setattr(process_limits, "precedence", own)
+    return own
+
+
+def test_in_the_one_hierarchy_the_groups_own_weight_is_raised_and_lowered(
+    machine: Machine, precedence: process_limits.Precedence
+) -> None:
+    folder = machine.one_hierarchy() / OWN
+    group = process_limits.make_cgroup()
+    with pytest.raises(OSError, match="no cpu controller is delegated"):
+        process_limits.make_priority(group)
+    (folder / "cpu.weight").touch()
+
+    assert process_limits.make_priority(group).folders == ()
+    precedence.take(wanted=True)
+    assert (folder / "cpu.weight").read_text() == "10000"
+
+    (folder / "cpu.weight").write_text("")
+    precedence.take(wanted=True)  # it is known to be so
+    assert (folder / "cpu.weight").read_text() == ""
+    precedence.reset()
+    assert (folder / "cpu.weight").read_text() == "100"
+
+
+def test_with_a_hierarchy_a_controller_there_are_groups_for_shares_and_for_the_time_used(
+    machine: Machine, precedence: process_limits.Precedence
+) -> None:
+    own = machine.one_hierarchy_a_controller("cpu", "cpuacct")
+    machine.membership.write_text("1:cpu:/cpu-mine\n2:cpuacct:/cpuacct-mine\n")
+
+    group = process_limits.make_priority(None)
+
+    assert group.folders == (own["cpu"] / OWN, own["cpuacct"] / OWN)
+    shares = own["cpu"] / OWN / "cpu.shares"
+    assert int(shares.read_text()) == 1024
+    precedence.take(wanted=True)
+    assert int(shares.read_text()) == 1 << 18
+
+
+def test_where_nothing_weighs_processes_there_is_no_such_group(
+    machine: Machine, precedence: process_limits.Precedence
+) -> None:
+    machine.membership.write_text("1:memory:/\n")
+    with pytest.raises(OSError, match="no cpu controller is mounted"):
+        process_limits.make_priority(None)
+    precedence.take(wanted=True)  # nothing to take
+
+
+def test_the_cpu_time_of_a_group_is_read_in_either_version(machine: Machine) -> None:
+    folder = machine.one_hierarchy() / "podium-12"
+    folder.mkdir()
+    machine.membership.write_text("0::/user/mine\n")
+    assert process_limits.group_cpu_ns() is None
+    machine.membership.write_text("0::/user/mine/podium-12\n")
+    assert process_limits.group_cpu_ns() is None
+    (folder / "cpu.stat").write_text("usage_usec 12\nuser_usec 10\n")
+    assert process_limits.group_cpu_ns() == 12_000
+    counted = machine.root / "cpuacct" / "podium-12"
+    counted.mkdir(parents=True)
+    (counted / "cpuacct.usage").write_text("99\n")
+    machine.membership.write_text("1:cpuacct:/podium-12\n0::/\n")
+    assert process_limits.group_cpu_ns() == 99
+
+
+def test_wait_times_need_a_counted_group_and_linuxs_own_files(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_limits, "_WAITED", tmp_path / "schedstat")
+    with pytest.raises(OSError, match="schedstat does not exist"):
+        process_limits.require_wait_times()
+    (tmp_path / "schedstat").touch()
+    machine.membership.write_text("0::/user/mine\n")
+    with pytest.raises(OSError, match="no cgroup that counts"):
+        process_limits.require_wait_times()
+    monkeypatch.setattr(process_limits, "group_cpu_ns", lambda: 1)
+    process_limits.require_wait_times()

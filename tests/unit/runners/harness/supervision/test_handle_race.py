@@ -25,12 +25,14 @@ from runners.harness.protocol.channel import (
     CandidateSpec,
     Exchange,
     Operation,
+    SpareSpec,
     Status,
     encode,
 )
 from runners.harness.protocol.values import ScalarNode
 from runners.harness.supervision import handle as handling
 from runners.harness.supervision.handle import CandidateHandle
+from runners.harness.supervision.spares import Spares
 from runners.harness.supervision.template import TemplateProcess
 from runners.harness.verdicts import VerdictError
 from runners.languages import Recipe
@@ -121,9 +123,10 @@ class Impostor(TemplateProcess):
     def __init__(self, behave: Behaviour, *, queues: bool) -> None:
         self.behave = behave
         self.queues = queues
+        self.spares = Spares(self.fork_candidate)
 
     @override
-    def fork_candidate(self, spec: CandidateSpec, fds: list[int]) -> None:
+    def fork_candidate(self, spec: CandidateSpec | SpareSpec, fds: list[int]) -> None:
         if os.fork() == 0:
             try:
                 self._live(*fds)

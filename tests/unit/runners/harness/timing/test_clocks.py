@@ -27,7 +27,8 @@ from runners.harness.timing.clocks import (
     publishes_claims,
     resolution,
 )
-from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round, Trains, t_quantile
+from runners.harness.timing.intervals import t_quantile
+from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round, Trains
 from runners.harness.verdicts import VerdictError
 from tests.unit.runners.harness.timed import MS, make_round
 

@@ -21,12 +21,14 @@ from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan
 from runners.harness.protocol.values import Node
 from runners.harness.timing import pairs
+from runners.harness.timing.calls import WARM_UPS
 from runners.harness.timing.clocks import own_value
+from runners.harness.timing.intervals import log_interval
 from runners.harness.timing.pairs import LOOKED_OFTEN, PairedTimer, RivalFailedError, of_rival
-from runners.harness.timing.rounds import HIDDEN_NS, Round, Trains, log_interval
+from runners.harness.timing.rounds import HIDDEN_NS, Round, Trains
 from runners.harness.timing.samples import Samples, SlowCalls
 from runners.harness.timing.stop_rule import StopRule
-from runners.harness.timing.stopwatch import WARM_UPS, WorkloadTimer
+from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import MachineError, VerdictError
 from tests.doubles.judging import SORTED
 from tests.unit.runners.harness.conftest import Sit
@@ -231,6 +233,17 @@ def test_the_interval_is_wider_for_being_looked_at_often() -> None:
     assert found.is_tie
 
 
+def test_times_that_vary_on_purpose_make_no_tie() -> None:
+    steady, delayed = [100.0, 100.4, 99.8, 100.1, 99.9], [102.0, 102.3, 250.0, 101.8, 102.1]
+
+    as_ours = pairs.ratio_of(list(zip(rounds_of(*delayed), rounds_of(*steady), strict=True)))
+    as_theirs = pairs.ratio_of(list(zip(rounds_of(*steady), rounds_of(*delayed), strict=True)))
+
+    assert (as_ours.ratio > 1, as_ours.is_tie) == (True, False)
+    assert (as_theirs.ratio < 1, as_theirs.is_tie) == (True, False)
+    assert as_ours.half_width == pytest.approx(as_theirs.half_width * as_ours.ratio**2, rel=1e-6)
+
+
 def test_a_short_kernel_that_refused_trains_counts_with_what_a_window_hides() -> None:
     (short,) = rounds_of(10.0)
     assert own_value(short) == pytest.approx(10_000)
@@ -274,7 +287,7 @@ def test_timing_stops_once_one_of_both_is_known_to_be_faster(
 ) -> None:
     noise = [1.0 + 0.01 * (-1) ** number for number in range(15)]
     ours = rounds_of(*(100.0 * factor * each for each in noise))
-    theirs = rounds_of(*[100.0] * 15)
+    theirs = rounds_of(*(150.0 - 50.0 * each for each in noise))
     timer = told_rounds(sit, monkeypatch, ours, theirs)
 
     assert timer._alternate(None, lambda _: None) is stop  # type: ignore[arg-type]

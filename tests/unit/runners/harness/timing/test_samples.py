@@ -9,6 +9,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.timing.rounds import Round
 from runners.harness.timing.samples import (
     FULL_ROUNDS,
+    NOISY_SAMPLES,
     SAMPLES_LEAST,
     SAMPLES_RELIABLE,
     Samples,
@@ -45,12 +46,12 @@ def test_where_rounds_lie_far_apart_a_round_has_few_samples() -> None:
 
 def test_where_only_samples_tell_all_are_taken() -> None:
     alike = [make_round(1e6) for _ in range(FULL_ROUNDS + 1)]
-    assert wanted(alike, noisy=True, round_s=1.0) == POLICY.samples
+    assert wanted(alike, noisy=True, round_s=1.0) == NOISY_SAMPLES
 
 
 def test_the_first_rounds_and_all_on_a_gpu_have_all_samples() -> None:
     apart = [make_round(1e6 * (1 + 0.1 * n)) for n in range(FULL_ROUNDS + 1)]
-    assert wanted(apart[: FULL_ROUNDS - 1], noisy=True, round_s=1.0) == POLICY.samples
+    assert wanted(apart[: FULL_ROUNDS - 1], noisy=True, round_s=1.0) == NOISY_SAMPLES
     assert wanted(apart, noisy=False, round_s=1.0) == POLICY.samples
 
 
@@ -59,8 +60,8 @@ def test_a_round_without_time_left_has_the_least() -> None:
     over = Deadline.after(-1)
     assert samples.needs_more(make_round(1e6, SAMPLES_LEAST - 1), over)
     assert not samples.needs_more(make_round(1e6, SAMPLES_LEAST), over)
-    assert samples.needs_more(make_round(1e6, POLICY.samples - 1), Deadline.after(60))
-    assert not samples.needs_more(make_round(1e6, POLICY.samples), Deadline.after(60))
+    assert samples.needs_more(make_round(1e6, NOISY_SAMPLES - 1), Deadline.after(60))
+    assert not samples.needs_more(make_round(1e6, NOISY_SAMPLES), Deadline.after(60))
 
 
 def test_a_round_of_slow_calls_has_the_least() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.harness.timing.rounds import (
+from runners.harness.timing.intervals import (
     log_interval,
     rounds_interval,
     standard_error_of_median,

@@ -1,0 +1,21 @@
+"""Which ranked runs on the CPU are too uncertain to be ranked; they are kept, and no failure."""
+
+from runners.contract.comparison import is_noisy
+from runners.contract.evaluation import CPU, CaseResult, Evaluation, Measurement, StopReason
+from runners.contract.task import Mode
+
+
+def too_noisy(evaluation: Evaluation) -> tuple[CaseResult, ...]:
+    """Return the benchmarks of a ranked run on the CPU whose times are too uncertain to be ranked.
+
+    Not those that the task timed, or whose kernel is far slower than the reference.
+    """
+    if evaluation.mode is not Mode.RANKED or evaluation.gpu != CPU:
+        return ()
+    return tuple(case for case in evaluation.cases if case.measurement and _noisy(case.measurement))
+
+
+def _noisy(found: Measurement) -> bool:
+    own_rule = found.stop_reason in {StopReason.TASK, StopReason.SLOW}
+    by_judge = found.claimed_ns is None and not own_rule
+    return by_judge and is_noisy(found.time_ns, found.half_width_ns)

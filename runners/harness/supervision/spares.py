@@ -1,0 +1,113 @@
+"""Spares: processes for candidates that start before their judge has a request.
+
+A spare is forked from the template and in its sandbox, on a GPU with a context, which takes most of
+a candidate's start. It has nothing of any request: its judge has read none yet. It becomes a
+candidate when it gets a submission's files and memory, and is used once. None starts while a judge
+has a request, so no context is created during a calibration or a window.
+"""
+
+import os
+import select
+import socket
+from collections.abc import Callable
+
+from runners.harness.protocol import channel
+from runners.harness.supervision.process import CandidateProcess
+
+Fork = Callable[[channel.CandidateSpec | channel.SpareSpec, list[int]], None]
+"""Forks a process that inherits the descriptors; OSError if the template is gone."""
+START_S = 30.0
+"""Seconds for a spare to start."""
+
+
+class ForkedProcess:
+    """A spare or a candidate: the judge's end of its socket, and the pipe of what it prints."""
+
+    def __init__(
+        self, fork: Fork, spec: channel.CandidateSpec | channel.SpareSpec, fds: list[int]
+    ) -> None:
+        """OSError if it cannot be forked."""
+        self.orders, theirs = channel.pair()
+        self.reader, writer = os.pipe2(os.O_CLOEXEC)
+        self.process: CandidateProcess | None = None
+        self.started = False
+        try:
+            fork(spec, [theirs.fileno(), writer, *fds])
+        except OSError:
+            self.close()
+            raise
+        finally:
+            theirs.close()  # otherwise the exit of the process would not be noticed
+            os.close(writer)
+
+    def await_start(self, request_fd: int) -> bool:
+        """Wait until this spare has started.
+
+        False if it does not start, or if `request_fd` becomes readable.
+        """
+        while not self.started:
+            ready = select.select([request_fd, self.orders.fileno()], [], [], START_S)[0]
+            if self.orders.fileno() not in ready or not self._read():
+                return False
+        return True
+
+    def _read(self) -> bool:
+        """Read one frame; False if it has ended."""
+        frame = self.orders.recv(channel.FRAME_MAX)
+        if not frame:
+            return False
+        message = channel.HANDSHAKE.validate_json(frame)
+        if isinstance(message, channel.CandidatePid):
+            self.process = CandidateProcess(message.pid)
+        self.started = isinstance(message, channel.SpareStarted)
+        return True
+
+    def assign(self, spec: channel.CandidateSpec, fds: list[int]) -> None:
+        """Make this spare a candidate; OSError if it has ended."""
+        socket.send_fds(self.orders, [channel.encode(spec)], fds)
+
+    def close(self) -> None:
+        """Kill it, unless its process is unknown; then it exits when it finds its socket closed."""
+        self.orders.close()
+        os.close(self.reader)
+        if self.process is not None:
+            self.process.kill()
+
+
+class Spares:
+    """The spares of one judge."""
+
+    def __init__(self, fork: Fork) -> None:
+        self.fork = fork
+        self.waiting: list[tuple[channel.SpareSpec, ForkedProcess]] = []
+
+    def prepare(self, spec: channel.SpareSpec, most: int, request_fd: int) -> None:
+        """Start spares, one after the other, until a request arrives or one does not start.
+
+        One that has not started yet when the request arrives is used like the others.
+        """
+        while len(self.waiting) < most and not select.select([request_fd], [], [], 0)[0]:
+            spare = ForkedProcess(self.fork, spec, [])
+            self.waiting.append((spec, spare))
+            if not spare.await_start(request_fd):
+                return
+
+    def take(self, spec: channel.CandidateSpec, fds: list[int]) -> ForkedProcess | None:
+        """Return a spare that is now this candidate; None if there is none that fits."""
+        while self.waiting and self.waiting[0][0].fits(spec):
+            _, spare = self.waiting.pop(0)
+            try:
+                spare.assign(spec, fds)
+            except OSError:
+                spare.close()
+            else:
+                return spare
+        return None
+
+    def close(self) -> None:
+        """End the spares that were not used; they have no processes of their own."""
+        for _, spare in self.waiting:
+            if spare.process is not None:
+                spare.process.kill_nowait()
+        while self.waiting:
+            self.waiting.pop()[1].close()

@@ -1,0 +1,126 @@
+"""Who waited: how long a process waited for a core, and how much time other processes used.
+
+Linux counts for each thread how long it was ready to run without running. A candidate can make its
+own threads wait for each other, so that alone shows nothing. What processes outside of the harness
+used of the cores is all the time that was neither idle nor the harness's own, which its group
+counts for all of its processes, also for those that have ended.
+
+On a busy machine no core is idle, so Linux wakes a thread where it last ran. Two threads on one
+core then stay there for hundreds of calls, which take twice as long as those of a candidate whose
+threads happen to be apart. `spread` therefore gives each a core.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from runners.harness.sandbox.process_limits import group_cpu_ns
+
+CORES = frozenset(os.sched_getaffinity(0))
+_CORES_MOST = 16
+"""On a machine with more cores some are idle, and setting all would take too long."""
+_STAT = Path("/proc/stat")
+_TICK_NS = 1e9 / os.sysconf("SC_CLK_TCK")
+_IDLE = slice(4, 6)
+"""The fields of a line of /proc/stat with the ticks in which a core was idle."""
+
+
+ThreadTimes = dict[int, tuple[int, int]]
+"""Thread id -> for how many ns it has run, and waited for a core."""
+
+
+def thread_times(pid: int) -> ThreadTimes:
+    """Return the times of a process's living threads; {} if they are unknown."""
+    found = {}
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - names only, and fast
+            ran, waited, _ = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()
+            found[int(thread)] = int(ran), int(waited)
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def own_wait_ns() -> int:
+    """Return how long this thread has waited for a core; 0 if it is unknown."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_bytes().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def waited_ns(before: ThreadTimes, after: ThreadTimes) -> int:
+    """Return how long all threads that still live have waited in between."""
+    start = sum(waited for thread, (_, waited) in before.items() if thread in after)
+    return sum(waited for _, waited in after.values()) - start
+
+
+def computing(before: ThreadTimes, after: ThreadTimes) -> tuple[int, ...]:
+    """Return the threads that have run for at least a tenth as long as the one that ran longest."""
+    ran = {thread: now - before.get(thread, (0, 0))[0] for thread, (now, _) in after.items()}
+    return tuple(thread for thread, each in ran.items() if 10 * each >= max(ran.values()))
+
+
+class OtherProcesses:
+    """What processes outside of the harness have used of its cores since this was created."""
+
+    def __init__(self) -> None:
+        self.cores = CORES
+        self.begin = self._sample()
+
+    def used_ns(self) -> float:
+        """Return a lower bound of their CPU time; 0 if it is unknown."""
+        now = self._sample()
+        if now is None or self.begin is None:
+            return 0.0
+        wall, idle, own = (after - before for before, after in zip(self.begin, now, strict=True))
+        counted_late = len(self.cores) * _TICK_NS
+        return max(0.0, wall * len(self.cores) - idle - own - counted_late)
+
+    def _sample(self) -> tuple[float, float, float] | None:
+        """Return the time, the idle time of the cores, and the harness's own CPU time."""
+        try:
+            own, lines = group_cpu_ns(), _STAT.read_text().splitlines()
+        except OSError:
+            return None
+        if own is None:
+            return None
+        names = {f"cpu{core}" for core in self.cores}
+        words = (line.split() for line in lines if line.startswith("cpu"))
+        idle = sum(sum(map(int, each[_IDLE])) for each in words if each[0] in names)
+        return float(time.monotonic_ns()), idle * _TICK_NS, float(own)
+
+
+@contextmanager
+def spread(threads: Iterable[int]) -> Iterator[None]:
+    """Wake these threads, in the block, on different cores; a candidate's own choice stays.
+
+    They may run everywhere again as soon as they are awake.
+    """
+    chosen = list(threads)
+    moved: list[int] = []
+    try:
+        if 1 < len(chosen) <= len(CORES) <= _CORES_MOST and all(map(_is_free, chosen)):
+            for thread, core in zip(chosen, sorted(CORES), strict=False):
+                os.sched_setaffinity(thread, {core})
+                moved.append(thread)
+    except OSError:
+        pass  # it has ended, or belongs to another user
+    try:
+        yield
+    finally:
+        for thread in moved:
+            _free(thread)
+
+
+def _is_free(thread: int) -> bool:
+    return os.sched_getaffinity(thread) == CORES
+
+
+def _free(thread: int) -> None:
+    try:
+        os.sched_setaffinity(thread, CORES)
+    except OSError:
+        return  # it has ended

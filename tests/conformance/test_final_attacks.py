@@ -1,0 +1,116 @@
+"""What could make a final publish something false, or never end, in every store."""
+
+import pytest
+
+from bot.domain.submission import Exclusion, ExclusionKind
+from bot.services.finals import cancel_final
+from bot.services.moderation import Decision
+from tests.conformance.test_finals import admin, four, newest, pair, start
+from tests.doubles.clock import ManualClock
+from tests.doubles.confirming import Arena
+from tests.doubles.stored import Scene
+
+
+@pytest.fixture
+def arena(scene: Scene, clock: ManualClock) -> Arena:
+    return Arena(scene, clock)
+
+
+async def test_the_board_says_the_same_as_the_final_whatever_was_compared_before(
+    arena: Arena,
+) -> None:
+    await arena.ran("ada", 100)
+    await arena.ran("bob", 99)
+    await arena.compared(ratio=0.99)
+    await start(arena)
+    await arena.compared(ratio=0.98)  # ada is faster in the final
+    final = await newest(arena)
+    assert final.rows is not None
+    told = [(each.rank, each.person_name) for each in final.rows]
+    assert told == [(1, "ada"), (2, "bob")]
+    assert [each[:2] for each in await arena.ranks()] == told
+
+
+async def test_a_final_that_runs_or_is_cancelled_changes_no_rank(arena: Arena) -> None:
+    await four(arena)
+    before = [each[:2] for each in await arena.ranks()]
+    await start(arena)
+    await arena.compared(ratio=0.5)
+    assert [each[:2] for each in await arena.ranks()] == before
+    await cancel_final(
+        arena.scene.store, admin(arena), Decision(arena.scene.ada.id, ""), "vectoradd"
+    )
+    assert [each[:2] for each in await arena.ranks()] == before
+
+
+async def test_an_entry_that_falls_behind_the_next_one_outside_is_compared_with_it(
+    arena: Arena,
+) -> None:
+    await four(arena)
+    await start(arena, top=2)
+    await arena.compared(ratio=1.2)  # bob would be at 120, behind eve and dan
+    assert pair(await arena.compared(ratio=0.9)) == ("eve", "bob")
+    await arena.compared(ratio=1.1)  # eve and ada
+    assert pair(await arena.compared(ratio=1.02)) == ("dan", "bob")
+    final = await newest(arena)
+    assert final.rows is not None
+    told = [(each.rank, each.person_name) for each in final.rows]
+    assert told == [(1, "ada"), (2, "eve"), (3, "bob"), (4, "dan")]
+    assert [each[:2] for each in await arena.ranks()] == told
+
+
+async def test_a_final_whose_entries_are_all_withdrawn_ends(arena: Arena) -> None:
+    numbers = await four(arena)
+    await start(arena, top=2)
+    for name in numbers:
+        gone = Exclusion(numbers[name], ExclusionKind.WITHDRAWN, "")
+        await arena.scene.store.moderation.exclude(gone)
+    await arena.compared(ratio=0.5)
+    assert (await newest(arena)).rows == ()
+
+
+async def test_runs_that_keep_coming_do_not_keep_a_final_from_its_start(arena: Arena) -> None:
+    await arena.ran("ada", 100)
+    await arena.ran("bob", 200)
+    await arena.ran("eve", 99)
+    await start(arena)
+    for number in range(4):
+        await arena.ran("eve", 98 - number)
+        await arena.compared(ratio=1.02)
+    final = await newest(arena)
+    assert (final.entries is not None, final.compared) == (True, 2)
+
+
+async def test_an_entry_that_fails_whenever_it_is_compared_keeps_no_place(arena: Arena) -> None:
+    await four(arena)
+    await start(arena, top=3)
+    await arena.compared(ratio=1.01)
+    await arena.rival_failed()  # bob, compared with eve
+    assert pair(await arena.rival_failed()) == ("bob", "bob")
+    await arena.rival_failed()
+    assert pair(await arena.compared(ratio=1.02)) == ("eve", "ada")
+    final = await newest(arena)
+    assert final.rows is not None
+    assert [each.person_name for each in final.rows] == ["ada", "eve"]
+
+
+async def test_a_first_entry_that_has_become_slow_makes_no_time_beyond_reach(arena: Arena) -> None:
+    await arena.ran("accomplice", 100)
+    await arena.ran("bob", 101)
+    await start(arena)
+    await arena.compared(ratio=0.1)  # the kernel of the accomplice waits from a certain hour on
+    assert (await arena.ranks())[0] == (1, "bob", 98)
+    run = await arena.ran("eve", 95)
+    assert [each.submission for each in await arena.pending()] == [run]
+
+
+async def test_another_run_of_the_same_kernel_does_not_undo_a_final(arena: Arena) -> None:
+    await arena.ran("ada", 100)
+    await arena.ran("bob", 101)
+    await arena.ran("bob", 101.2)  # the same kernel again
+    await start(arena)
+    await arena.compared(ratio=1.05)
+    final = await newest(arena)
+    assert final.rows is not None
+    assert [(each.person_name, each.time_ns) for each in final.rows] == [("ada", 100), ("bob", 105)]
+    assert await arena.ranks() == [(1, "ada", 100), (2, "bob", 105)]

@@ -1,0 +1,116 @@
+"""What Linux tells of waiting, and where it tells nothing."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from runners.harness.supervision import waiting
+
+
+def test_a_threads_times_grow_as_it_runs() -> None:
+    before = waiting.thread_times(os.getpid())
+    sum(range(2_000_000))
+    after = waiting.thread_times(os.getpid())
+    if not after:
+        pytest.skip("no schedstat here")
+
+    assert after[threading.get_native_id()][0] > before[threading.get_native_id()][0]
+    assert threading.get_native_id() in waiting.computing(before, after)
+
+
+def test_of_a_process_that_has_ended_nothing_is_known() -> None:
+    assert waiting.thread_times(1 << 30) == {}
+
+
+def test_waiting_is_added_over_threads_that_still_live() -> None:
+    before = {1: (0, 10), 2: (0, 5), 3: (0, 100)}
+    after = {1: (9, 14), 2: (0, 5), 4: (7, 3)}  # 3 has ended, 4 is new
+
+    assert waiting.waited_ns(before, after) == 7
+    assert waiting.computing(before, after) == (1, 4)
+    assert waiting.computing({}, {}) == ()
+
+
+class Machine:
+    """Says what a machine has used; times in seconds."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.stat = folder / "stat"
+        self.own: int | None = 0
+        self.now = 0
+        monkeypatch.setattr(waiting, "_STAT", self.stat)
+        monkeypatch.setattr(waiting, "group_cpu_ns", lambda: self.own)
+        monkeypatch.setattr(time, "monotonic_ns", lambda: self.now * 1_000_000_000)
+        monkeypatch.setattr(waiting, "CORES", frozenset({1, 2}))
+        self.idle(0)
+
+    def idle(self, seconds: int) -> None:
+        """Two of four cores are the harness's."""
+        ticks = seconds * os.sysconf("SC_CLK_TCK")
+        cores = "".join(f"cpu{n} 1 1 1 {ticks} 0 1 1 1 0 0\n" for n in range(4))
+        self.stat.write_text(f"cpu 4 4 4 0 0 4 4 4 0 0\n{cores}intr 12\nprocesses 77\n")
+
+
+def test_others_have_used_what_was_neither_idle_nor_the_harnesss_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine(tmp_path, monkeypatch)
+    others = waiting.OtherProcesses()
+    machine.now, machine.own = 10, 5_000_000_000
+    machine.idle(2)
+
+    assert others.used_ns() == pytest.approx(20e9 - 2 * 2e9 - 5e9, abs=0.05e9)
+    assert others.used_ns() < 11e9  # no more than is certain
+
+    machine.own = 16_000_000_000
+    assert others.used_ns() == 0
+
+
+def test_where_the_harness_has_no_group_others_have_used_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine(tmp_path, monkeypatch)
+    machine.own = None
+    others = waiting.OtherProcesses()
+    machine.now = 10
+    assert others.used_ns() == 0
+    machine.stat.unlink()
+    assert others.used_ns() == 0
+
+
+def test_threads_are_set_apart_and_free_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    masks = {1: {0, 1}, 2: {0, 1}}
+    monkeypatch.setattr(waiting, "CORES", frozenset({0, 1}))
+    monkeypatch.setattr(os, "sched_getaffinity", masks.__getitem__)
+    monkeypatch.setattr(os, "sched_setaffinity", masks.__setitem__)
+
+    with waiting.spread((1, 2)):
+        assert masks == {1: {0}, 2: {1}}
+    assert masks == {1: {0, 1}, 2: {0, 1}}
+
+
+@pytest.mark.parametrize("threads", [(1,), (1, 2, 3), (1, 4)])
+def test_a_single_thread_more_than_cores_and_a_choice_of_its_own_stay(
+    threads: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masks = {1: {0, 1}, 2: {0, 1}, 3: {0, 1}, 4: {1}}
+    monkeypatch.setattr(waiting, "CORES", frozenset({0, 1}))
+    monkeypatch.setattr(os, "sched_getaffinity", masks.__getitem__)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: pytest.fail("moved"))
+
+    with waiting.spread(threads):
+        pass
+
+
+def test_a_thread_that_has_ended_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "CORES", frozenset({0, 1}))
+
+    def gone(_: int) -> None:
+        raise ProcessLookupError
+
+    monkeypatch.setattr(os, "sched_getaffinity", gone)
+    with waiting.spread((1, 2)):
+        pass
