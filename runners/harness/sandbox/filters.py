@@ -134,11 +134,13 @@ _CLONE3 = (435, 435)
 _FCNTL = (72, 25)
 _IOCTL = (16, 29)
 _MEMFD_CREATE = (319, 279)
+_PRCTL = (157, 167)
 _SOCKET = (41, 198)
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
+_CLONE_PARENT = 0x8000
 _F_SETSIG = 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FAMILIES = (1, 2, 10, 16)
@@ -161,8 +163,9 @@ def _on_argument(number: int, argument: int, test: list[Instruction]) -> list[In
     return [(_IF_EQUAL, 0, len(body), number), *body]
 
 
-def _refuse_namespaces() -> list[Instruction]:
-    return [(_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+def _refuse_namespaces_and_siblings() -> list[Instruction]:
+    refused = _NEW_NAMESPACES | _CLONE_PARENT  # a sibling is not among a candidate's descendants
+    return [(_IF_ANY_BIT, 0, 1, refused), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
 
 
 def _refuse_other_families() -> list[Instruction]:
@@ -203,7 +206,10 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
     program += _refuse(_CLONE3[column], errno.ENOSYS)  # glibc then uses clone, with visible flags
     if not gpu:
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
-    program += _on_argument(_CLONE[column], 0, _refuse_namespaces())
+    program += _on_argument(_CLONE[column], 0, _refuse_namespaces_and_siblings())
+    program += _on_argument(
+        _PRCTL[column], 0, _refuse(syscalls.PR_SET_CHILD_SUBREAPER, errno.EPERM)
+    )
     program += _on_argument(_FCNTL[column], 1, _refuse(_F_SETSIG, errno.EPERM))
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
     program += _on_argument(_IOCTL[column], 1, _refuse_terminal_injection())

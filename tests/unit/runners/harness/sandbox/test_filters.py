@@ -74,10 +74,13 @@ def test_a_refused_call_gives_eperm(name: str, numbers: tuple[int, int]) -> None
 
 @BOTH
 @given(flags=st.integers(0, 2**32 - 1))
-def test_clone_is_refused_exactly_with_a_namespace_flag(machine: str, flags: int) -> None:
+def test_clone_is_refused_exactly_with_a_flag_for_a_namespace_or_a_sibling(
+    machine: str, flags: int
+) -> None:
     number = {"x86_64": 56, "aarch64": 220}[machine]
     namespaces = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
-    expected = REFUSED | errno.EPERM if flags & namespaces else ALLOW
+    sibling = 0x8000
+    expected = REFUSED | errno.EPERM if flags & (namespaces | sibling) else ALLOW
     assert verdict(machine, number, flags) == expected
 
 
@@ -88,6 +91,15 @@ def test_no_descriptor_may_choose_its_signal(machine: str, command: int) -> None
     f_setsig = 10
     expected = REFUSED | errno.EPERM if command == f_setsig else ALLOW
     assert verdict(machine, number, 3, command) == expected
+
+
+@BOTH
+@given(option=st.integers(0, 100))
+def test_the_adoption_of_orphans_cannot_be_given_up(machine: str, option: int) -> None:
+    number = {"x86_64": 157, "aarch64": 167}[machine]
+    set_child_subreaper = 36
+    expected = REFUSED | errno.EPERM if option == set_child_subreaper else ALLOW
+    assert verdict(machine, number, option) == expected
 
 
 @BOTH

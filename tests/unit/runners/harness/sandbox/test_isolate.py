@@ -63,6 +63,36 @@ def test_a_layer_that_the_kernel_refuses_is_named_and_the_others_hold(
     assert outcome.said == "here"
 
 
+@pytest.mark.parametrize("refused", [[], ["namespaces"]])
+def test_it_adopts_its_orphans_for_ever_and_starts_no_sibling(refused: list[str]) -> None:
+    outcome = run(
+        """
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+clone = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+given_up = libc.prctl(36, 0, 0, 0, 0)
+sibling = libc.syscall(clone, 0x8000 | 17, 0, 0, 0, 0)
+if sibling == 0:
+    os._exit(0)
+reader, writer = os.pipe()
+child = os.fork()
+if child == 0:
+    parent = os.getpid()
+    if os.fork() == 0:
+        while os.getppid() == parent:
+            time.sleep(0.001)
+        os.write(writer, str(os.getppid()).encode())
+    os._exit(0)
+os.waitpid(child, 0)
+said = [given_up, sibling, int(os.read(reader, 16)) == os.getpid()]
+""",
+        nested=False,
+        refused=refused,
+    )
+
+    assert outcome.said == [-1, -1, True]
+
+
 @pytest.fixture
 def secret() -> Iterator[Path]:
     """A file that anybody may read, which no folder of pytest's is for others than root."""

@@ -26,8 +26,11 @@ footprints.begin()
 """
 REFUSE_NAMESPACES = """
 syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+numbers, filters._PRCTL = filters._PRCTL, (0xFFFF, 0xFFFF)
 filters.refuse_calls(gpu=False)
+filters._PRCTL = numbers
 """
+"""Refuses what a candidate's filter refuses, except that the harness may adopt its orphans."""
 CONFINE = """
 report = outer.confine([], strict={strict}, gpu=False)
 print(json.dumps([json.loads(report.model_dump_json()), os.getuid(), dict(os.environ)]), flush=True)
