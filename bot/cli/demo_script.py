@@ -125,15 +125,15 @@ def wrong_standings(
     entries: Sequence[DemoSubmission],
     people: Collection[PersonId],
     leaderboard: BoardStandings,
-    noisy: Sequence[str] = (),
+    noisy: Collection[DemoSubmission] = (),
 ) -> tuple[str, ...]:
     """Return how a leaderboard differs from the expected one, in words.
 
-    Whose results are all too noisy to be ranked, by `noisy_results`, may be missing.
+    Who submitted one of `noisy`, which have `noisy_results`, may be missing.
     """
     board = leaderboard.board.name
     right, wrong = _expected(entries, board)
-    unsure = {name for name in right if any(f"{board}: {name}'s " in line for line in noisy)}
+    unsure = {entry.person for entry in noisy if entry.board == board}
     ranked = {
         entry.score.person_name for entry in leaderboard.entries if entry.score.person in people
     }

@@ -21,7 +21,14 @@ from bot.domain.tasks.task_file import REFERENCE
 from runners.contract.evaluation import CPU, Environment
 from runners.contract.formula import FormulaError
 from runners.contract.gpus import GPU_TYPES, Peak, amount
-from runners.contract.task import REFERENCE_MODEL, Grader, Mode, TaskDefinition, TaskFormat
+from runners.contract.task import (
+    REFERENCE_KERNEL,
+    REFERENCE_MODEL,
+    Grader,
+    Mode,
+    TaskDefinition,
+    TaskFormat,
+)
 from runners.contract.verdict import Verdict
 from runners.languages import spec_of
 
@@ -61,12 +68,7 @@ def reference_source(task: TaskDefinition) -> str | None:
     if task.format is TaskFormat.KERNELBENCH and task.grader is Grader.NATIVE:
         return REFERENCE_MODEL
     name = _reference_name(task)
-    return None if name is None else f"from reference import {name} as custom_kernel\n"
-
-
-def as_candidate(task: TaskDefinition) -> TaskDefinition:
-    """Return the task for judging its reference: the candidate sees every file, unlike others."""
-    return task.model_copy(update={"shared_files": tuple(task.files)})
+    return None if name is None else REFERENCE_KERNEL.format(name)
 
 
 def failure(state: JobState, error: str | None, verdict: str | None, message: str | None) -> str:

@@ -53,7 +53,7 @@ def _waiting(found: Confirmation, holder: str) -> str:
     if found.run is None:
         return f"{place}; it is compared with the holder as soon as a worker is free"
     if found.alone == found.rival:
-        return f"{place}; {holder} failed in the comparison and is judged again"
+        return f"{place}; {holder} failed in the comparison and is compared with itself"
     return f"{place} from {holder}; both are compared on one card, in turns"
 
 

@@ -56,6 +56,8 @@ REFERENCE_MODEL = "from reference import Model as ModelNew\n"
 """The submission that consists of a KernelBench problem's reference."""
 REFERENCE_FUNCTION = "from reference import forward\n"
 """The same for a problem that is one function."""
+REFERENCE_KERNEL = "from reference import {} as custom_kernel\n"
+"""The same for a task of format `kernel`, with the name of its reference."""
 
 
 class Grader(StrEnum):
@@ -199,6 +201,11 @@ class TaskDefinition(Wire):
             case Mode.RANKED:
                 last = self.ranking_by is RankingBy.LAST
                 return self.benchmarks[-1:] if last else self.benchmarks
+
+    @property
+    def with_all_files_shared(self) -> Self:
+        """The task for judging its reference: the candidate sees every file, unlike others."""
+        return self.model_copy(update={"shared_files": tuple(self.files)})
 
     @property
     def is_program(self) -> bool:

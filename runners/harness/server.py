@@ -51,9 +51,9 @@ NO_EVALUATION = 65
 """The exit status of a judge without `--serve` if the request is invalid or the machine failed."""
 REQUEST_MAX = 64 << 20
 """The most bytes of a request."""
-SPARES_ON_GPU, SPARES_ON_CPU = 7, 0
-"""The most spares that start: on a GPU, one for the tests, one for calibration and one for each of
-the first rounds of a ranked run. On the CPU a candidate starts within 30 ms."""
+SPARES_MOST = 7
+"""The most spares that start on a GPU: one for the tests, one for calibration and one for each of
+the first rounds of a ranked run. On the CPU there are none: a candidate starts within 30 ms."""
 GRACE_S = 8.0
 """Seconds by which all attempts at an evaluation may exceed its limits, because a candidate on a
 GPU exits slowly. After them, two more seconds are enough to end it."""
@@ -165,7 +165,8 @@ def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = 
     if health.unfit:
         template.close()
         return UNFIT
-    _prepare_spares(template, gpu=cards is not None)
+    if cards is not None:
+        _prepare_spares(template)
     line = _read_line(0)
     if not line:
         template.close()
@@ -184,12 +185,11 @@ def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = 
     return 0
 
 
-def _prepare_spares(template: TemplateProcess, *, gpu: bool) -> None:
-    """Start spares for a request with the usual limits, until it arrives."""
+def _prepare_spares(template: TemplateProcess) -> None:
+    """Start spares on a GPU for a request with the usual limits, until it arrives."""
     limits = Limits()
-    spec = SpareSpec(limits=limits, threads=threads_of(limits, gpu=gpu), gpu=gpu)
-    most = min(SPARES_ON_GPU, max_spares()) if gpu else SPARES_ON_CPU
-    template.spares.prepare(spec, most, request_fd=0)
+    spec = SpareSpec(limits=limits, threads=threads_of(limits, gpu=True), gpu=True)
+    template.spares.prepare(spec, min(SPARES_MOST, max_spares()), request_fd=0)
 
 
 def _answer_one(out: int, isolation: Isolation) -> int:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.domain.reference_times import as_candidate, reference_source
+from bot.domain.reference_times import reference_source
 from runners.contract.evaluation import Evaluation, Measurement
 from runners.contract.task import Mode, TaskDefinition, Workload
 from tests.doubles.judging import Harness, make_judging, make_sort_task, serving
@@ -117,7 +117,7 @@ def row(harness: Harness, name: str, count: int, limit_s: int) -> None:
     task = kernel.task(limit_s)
     source = reference_source(task) or ""
     with hogs(count):
-        reference = measured(judged(harness, as_candidate(task), source))
+        reference = measured(judged(harness, task.with_all_files_shared, source))
         evaluation = judged(harness, task, kernel.source)
     found = measured(evaluation)
     start = f"{name:>12} {count:>4} {load:5.1f}"

@@ -145,7 +145,8 @@ class _DemoRun:
         for leaderboard in leaderboards:
             faults += demo_script.wrong_standings(entries, people_ids, leaderboard, noisy)
         example = _example(tasks, entries, leaderboards)
-        return _DemoResult(leaderboards, len(entries), faults, noisy, seconds, example)
+        words = tuple(chain.from_iterable(noisy.values()))
+        return _DemoResult(leaderboards, len(entries), faults, words, seconds, example)
 
     async def _tasks(self, offers: Sequence[Capabilities]) -> list[_Task]:
         """Return every task, with the solutions that can be submitted and judged here."""
@@ -208,8 +209,8 @@ class _DemoRun:
 
     async def _await_all(
         self, podium: OpenPodium, submitted: dict[SubmissionId, demo_script.DemoSubmission]
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the unexpected results, and those that are too noisy to be ranked."""
+    ) -> tuple[tuple[str, ...], dict[demo_script.DemoSubmission, tuple[str, ...]]]:
+        """Return the unexpected results, and those that are too noisy by submission, in words."""
         names = {
             number: f"{entry.board} {entry.person} {entry.file_name}"
             for number, entry in submitted.items()
@@ -218,8 +219,8 @@ class _DemoRun:
             ended = await follow_all(podium.store, names, lines)
         pairs = [(submitted[number], ended[number]) for number in submitted]
         faults = chain.from_iterable(demo_script.unexpected_results(*pair) for pair in pairs)
-        noisy = chain.from_iterable(demo_script.noisy_results(*pair) for pair in pairs)
-        return tuple(faults), tuple(noisy)
+        noisy = {entry: demo_script.noisy_results(entry, status) for entry, status in pairs}
+        return tuple(faults), {entry: words for entry, words in noisy.items() if words}
 
     async def _standings(
         self, podium: OpenPodium, entries: Sequence[demo_script.DemoSubmission]

@@ -15,7 +15,6 @@ from bot.domain.confirmation import Confirmation
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import JobId, PersonId
 from bot.domain.job import Claim, GiveUpReason, Heartbeat, Job, JobState, LeasedJob, Notice, Topic
-from bot.domain.reference_times import as_candidate
 from bot.domain.requirements import in_service
 from bot.domain.scoring import mismatch, pool_of, score
 from bot.domain.tasks.task_file import own_rounds
@@ -92,7 +91,7 @@ class StoreQueue:
             rival = await self._store.submissions.source(compared)
         request = EvaluationRequest(
             request_id=f"job-{job.id}",
-            task=as_candidate(task) if is_reference else profile.select_benchmark(task),
+            task=task.with_all_files_shared if is_reference else profile.select_benchmark(task),
             source=await self._store.submissions.source(submission.id),
             mode=job.mode,
             gpu=job.gpu,

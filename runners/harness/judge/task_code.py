@@ -13,7 +13,7 @@ import torch
 from typing_extensions import override
 
 from runners.contract.evaluation import EvaluationRequest
-from runners.contract.task import Workload
+from runners.contract.task import REFERENCE_KERNEL, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.judge.checks import difference
 from runners.harness.judge.session import TaskCode
@@ -22,7 +22,6 @@ from runners.harness.supervision.process import new_memory_zeroed
 from runners.harness.verdicts import VerdictError, as_task_error
 from runners.languages import spec_of
 
-REFERENCE_KERNEL = "from reference import ref_kernel as custom_kernel\n"
 _CHECK_ERRORS = (
     TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError,
     AssertionError, MemoryError,
@@ -90,7 +89,8 @@ class KernelTask(TaskCode):
         """Return a submission that imports `ref_kernel`; None if the request is for one already."""
         if self._reference is None or not spec_of(request.task.lang).is_python:
             return None
-        return None if "reference.py" in request.task.shared_files else REFERENCE_KERNEL
+        seen = "reference.py" in request.task.shared_files
+        return None if seen else REFERENCE_KERNEL.format("ref_kernel")
 
     def _try_check(self, data: object) -> None:
         """Run the check on the reference's output; its exceptions pass through."""

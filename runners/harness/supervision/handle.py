@@ -62,8 +62,11 @@ class CandidateHandle:
             )
         except OSError as error:
             raise StartError(f"a candidate did not start: {error}") from error
-        self.orders, self.known_process = forked.orders, forked.process
-        self.printed = process.OutputPipe(spec.limits.output, reader=forked.reader)
+        self.orders, self.known_process, self.printed = (
+            forked.orders,
+            forked.process,
+            forked.printed,
+        )
 
     @functools.cached_property
     def ready(self) -> channel.CandidateReady:

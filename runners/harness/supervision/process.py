@@ -299,15 +299,13 @@ class CandidateProcess:
 class OutputPipe:
     """A pipe for what a process writes, which is read up to a limit."""
 
-    def __init__(
-        self, limit: int, excess: Callable[[], Exception] | None = None, reader: int | None = None
-    ) -> None:
-        """`excess` creates the error beyond the limit; `reader` is a pipe already in use."""
+    def __init__(self, limit: int, excess: Callable[[], Exception] | None = None) -> None:
+        """`excess` creates the error beyond the limit; by default that of stdout and stderr."""
         self.limit = limit
         self.excess = excess or (lambda: too_much_printed(limit))
         self.text = bytearray()
         self.ended = False
-        self.reader, self.writer = (reader, -1) if reader is not None else os.pipe2(os.O_CLOEXEC)
+        self.reader, self.writer = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.reader, False)
 
     def drain(self) -> None:

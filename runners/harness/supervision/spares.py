@@ -6,13 +6,12 @@ candidate when it gets a submission's files and memory, and is used once. None s
 has a request, so no context is created during a calibration or a window.
 """
 
-import os
 import select
 import socket
 from collections.abc import Callable
 
 from runners.harness.protocol import channel
-from runners.harness.supervision.process import CandidateProcess
+from runners.harness.supervision.process import CandidateProcess, OutputPipe
 
 Fork = Callable[[channel.CandidateSpec | channel.SpareSpec, list[int]], None]
 """Forks a process that inherits the descriptors; OSError if the template is gone."""
@@ -28,17 +27,17 @@ class ForkedProcess:
     ) -> None:
         """OSError if it cannot be forked."""
         self.orders, theirs = channel.pair()
-        self.reader, writer = os.pipe2(os.O_CLOEXEC)
+        self.printed = OutputPipe(spec.limits.output)
         self.process: CandidateProcess | None = None
         self.started = False
         try:
-            fork(spec, [theirs.fileno(), writer, *fds])
+            fork(spec, [theirs.fileno(), self.printed.writer, *fds])
         except OSError:
             self.close()
             raise
         finally:
             theirs.close()  # otherwise the exit of the process would not be noticed
-            os.close(writer)
+            self.printed.close_writer()
 
     def await_start(self, request_fd: int) -> bool:
         """Wait until this spare has started.
@@ -69,7 +68,7 @@ class ForkedProcess:
     def close(self) -> None:
         """Kill it, unless its process is unknown; then it exits when it finds its socket closed."""
         self.orders.close()
-        os.close(self.reader)
+        self.printed.close()
         if self.process is not None:
             self.process.kill()
 

@@ -42,7 +42,7 @@ class ReferenceTimer:
     def __init__(self, session: EvaluationSession, data: object) -> None:
         self.session = session
         self.plan = planned(data)
-        self.source = None if session.on_gpu else session.code.reference_source(session.request)
+        self.source = session.code.reference_source(session.request)
         self.candidate: HostCandidate | None = None
         self.spent_s = 0.0
         """How long it took in this round."""
@@ -62,8 +62,7 @@ class ReferenceTimer:
 
     @contextmanager
     def _started(self, source: str, share: Deadline) -> Iterator[HostCandidate]:
-        task = self.session.request.task
-        whole = task.model_copy(update={"shared_files": tuple(task.files)})
+        whole = self.session.request.task.with_all_files_shared
         with other_session(self.session, whole, source) as own:
             apart = replace(own, log=bytearray(), durations_s={})
             with fresh_candidate(apart, self.plan, None) as candidate:
@@ -157,7 +156,7 @@ class WorkloadCalls:
 
     def _call_reference(self, data: object, result: Round | None) -> None:
         """Time the reference on this input, unless its calls take far longer."""
-        if result is None or self.session.on_gpu:
+        if result is None or self.reference.candidate is None:
             return
         with self.session.record_duration("reference"):
             if not result.reference_windows or 2 * self.reference.spent_s < self.samples.round_s:

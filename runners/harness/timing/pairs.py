@@ -143,7 +143,8 @@ class PairedTimer:
 
     def __init__(self, ours: WorkloadTimer, theirs: WorkloadTimer) -> None:
         self.ours, self.theirs = ours, theirs
-        theirs.reference.source = None
+        for timer in (ours, theirs):  # both run under the same conditions
+            timer.reference.source = None
         self.session = ours.session
         self.most = max(2, ours.policy.looks[-1])
         self.least = min(PAIRS_LEAST, self.most)

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.job import JobState
-from bot.domain.reference_times import as_candidate, failure, machine_of, reference_source
+from bot.domain.reference_times import failure, machine_of, reference_source
 from runners.contract.evaluation import Environment
 from runners.contract.task import Grader, TaskFormat
 from tests.doubles.factories import make_task
@@ -54,7 +54,7 @@ def test_the_reference_of_a_kernelbench_problem_is_its_model() -> None:
 def test_its_candidate_alone_sees_the_whole_task() -> None:
     files = {"reference.py": OURS, "task.py": "", "sizes.py": "SIZE = 3\n"}
     task = make_task(files=files, shared_files=("task.py",))
-    assert set(as_candidate(task).shared_files) == set(files)
+    assert set(task.with_all_files_shared.shared_files) == set(files)
     assert task.shared_files == ("task.py",)
 
 

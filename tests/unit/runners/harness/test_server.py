@@ -20,8 +20,10 @@ from runners.contract.task import Grader, Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness import server
 from runners.harness.gpu import warm
+from runners.harness.judge.host_candidate import threads_of
 from runners.harness.protocol.channel import CandidateSpec, SpareSpec
 from runners.harness.sandbox import process_limits
+from runners.harness.supervision import process
 from runners.harness.supervision.handle import CandidateHandle, StartError
 from runners.harness.supervision.process import adopt_orphans
 from runners.harness.supervision.spares import ForkedProcess, Spares
@@ -113,18 +115,18 @@ def test_the_gpu_is_made_ready_before_there_is_a_request(
         return Health(scrubbed=8)
 
     monkeypatch.setattr(server, "examine", fit)
-    monkeypatch.setattr(server, "_prepare_spares", lambda *_, **__: steps.append("spares"))
+    monkeypatch.setattr(server, "_prepare_spares", lambda _: steps.append("spares"))
     monkeypatch.setattr(server, "_read_line", end_of_input)
 
     assert server._serve_one(1, OPEN, () if gpu else None) == server.END_OF_INPUT
-    assert steps == (["examine", "spares", "read"] if gpu else ["spares", "read"])
+    assert steps == (["examine", "spares", "read"] if gpu else ["read"])
     said = json.loads(capfd.readouterr().out)
     assert said == {"health": {"unfit": "", "scrubbed": 8 if gpu else 0}}
 
 
-@pytest.mark.parametrize(("gpu", "room_for", "most"), [(True, 99, 7), (True, 1, 1), (False, 0, 0)])
+@pytest.mark.parametrize(("room_for", "most"), [(99, 7), (1, 1)])
 def test_spares_have_the_usual_limits_and_leave_most_of_the_gpus_memory(
-    *, monkeypatch: pytest.MonkeyPatch, gpu: bool, room_for: int, most: int
+    monkeypatch: pytest.MonkeyPatch, room_for: int, most: int
 ) -> None:
     asked: list[tuple[SpareSpec, int, int]] = []
     monkeypatch.setattr(server, "max_spares", lambda: room_for)
@@ -132,10 +134,10 @@ def test_spares_have_the_usual_limits_and_leave_most_of_the_gpus_memory(
         prepare=lambda spec, most, request_fd: asked.append((spec, most, request_fd))
     )
 
-    server._prepare_spares(cast("TemplateProcess", SimpleNamespace(spares=spares)), gpu=gpu)
+    server._prepare_spares(cast("TemplateProcess", SimpleNamespace(spares=spares)))
 
     ((spec, count, request_fd),) = asked
-    assert (spec.limits, spec.gpu) == (make_judging().limits, gpu)
+    assert (spec.limits, spec.gpu) == (make_judging().limits, True)
     assert (count, request_fd) == (most, 0)
 
 
@@ -145,6 +147,13 @@ def test_an_evaluation_in_a_waiting_judge_uses_its_spares(
     used: list[object] = []
     read_line, take = server._read_line, Spares.take
 
+    def fork_with_spare() -> TemplateProcess:
+        template, limits = fork_template(), make_judging().limits
+        process.adopt_orphans()
+        spec = SpareSpec(limits=limits, threads=threads_of(limits, gpu=False), gpu=False)
+        template.spares.prepare(spec, 1, request_fd=0)
+        return template
+
     def reading(fd: int) -> bytes:
         os.write(stdin, make_judging().model_dump_json().encode() + b"\n")
         return read_line(fd)
@@ -153,7 +162,7 @@ def test_an_evaluation_in_a_waiting_judge_uses_its_spares(
         used.append(take(spares, spec, fds))
         return cast("ForkedProcess | None", used[-1])
 
-    monkeypatch.setattr(server, "SPARES_ON_CPU", 1)
+    monkeypatch.setattr(server, "fork_template", fork_with_spare)
     monkeypatch.setattr(server, "_read_line", reading)
     monkeypatch.setattr(Spares, "take", taking)
     reader, writer = os.pipe()

@@ -112,5 +112,8 @@ def test_a_thread_that_has_ended_is_no_error(monkeypatch: pytest.MonkeyPatch) ->
         raise ProcessLookupError
 
     monkeypatch.setattr(os, "sched_getaffinity", gone)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: pytest.fail("moved"))
+    entered = False
     with waiting.spread((1, 2)):
-        pass
+        entered = True
+    assert entered
