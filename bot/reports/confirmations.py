@@ -42,7 +42,7 @@ def confirmation_line(found: Confirmation) -> Text:
         "keeps the place",
         ConfirmationState.REFUSED: f"not ranked: {found.reason}",
         ConfirmationState.UNDECIDED: f"not confirmed: {found.reason}, who is not displaced",
-        ConfirmationState.DROPPED: f"confirmation not needed: {found.reason}",
+        ConfirmationState.DROPPED: f"no confirmation: {found.reason}",
     }
     tones = {ConfirmationState.CONFIRMED: Tone.GOOD, ConfirmationState.REFUSED: Tone.BAD}
     return Text(f"{found.gpu}: {words[found.state]}", tones.get(found.state, Tone.PLAIN))

@@ -7,7 +7,6 @@ is one transaction.
 """
 
 import asyncio
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -17,14 +16,10 @@ from bot.domain.accounts import SYSTEM_IDENTITY, SYSTEM_NAME
 from bot.domain.confirmation import (
     MOST_ATTEMPTS,
     MOST_FAILURES,
-    MOST_PAIRS,
     Confirmation,
     ConfirmationState,
-    Contest,
     Reading,
-    can_confirm,
     combined,
-    contest,
     entered,
     in_turn,
     level,
@@ -35,12 +30,13 @@ from bot.domain.confirmation import (
 )
 from bot.domain.errors import StoreError
 from bot.domain.finals import before
-from bot.domain.ids import ConfirmationId, JobId, SubmissionId, TaskVersionId
+from bot.domain.ids import ConfirmationId, SubmissionId, TaskVersionId
 from bot.domain.job import FINAL_STATES
-from bot.domain.scoring import Score, ScoreValue, by_speed, score
+from bot.domain.scoring import Score, ScoreValue, score
 from bot.domain.status import disclosed
-from bot.domain.submission import Exclusion, ExclusionKind, Submission
+from bot.domain.submission import Exclusion, ExclusionKind
 from bot.ports import Clock, Store
+from bot.services.contests import compared_now, exclude, present_contest
 from bot.services.finals import next_comparison
 from runners.contract.comparison import Ratio
 from runners.contract.evaluation import Evaluation
@@ -50,6 +46,7 @@ from runners.contract.verdict import Verdict
 UNDECIDED = "confirmation-failed"
 """The audit action for a comparison that failed each time."""
 _NOT_NEEDED = "it takes none of the first places from another person any more"
+_BANNED = "its submitter is banned, so it is not ranked"
 _log = structlog.get_logger(__name__)
 
 
@@ -80,6 +77,8 @@ async def advance(store: Store, clock: Clock) -> None:
 
 
 async def _advance(store: Store, clock: Clock, version: TaskVersionId, gpu: str) -> None:
+    for run in await _end_those_of_banned(store, version, gpu):
+        await store.jobs.request_cancel(run)
     async with store.transaction() as tx:
         if not await tx.confirmations.lock(version, gpu):
             return
@@ -87,7 +86,7 @@ async def _advance(store: Store, clock: Clock, version: TaskVersionId, gpu: str)
         running = next((each for each in pending if each.run is not None), None)
         if running is not None and await _decide(tx, running):
             return  # it still runs, or the same two are compared again
-        waiting = await unexcluded(tx, await tx.confirmations.pending(version, gpu))
+        waiting = await compared_now(tx, await tx.confirmations.pending(version, gpu))
         final = await tx.finals.running(version, gpu)
         if final is not None:
             earlier = before(final, waiting)
@@ -101,31 +100,24 @@ async def _advance(store: Store, clock: Clock, version: TaskVersionId, gpu: str)
                 return
 
 
-async def unexcluded(store: Store, waiting: Iterable[Confirmation]) -> tuple[Confirmation, ...]:
-    """Return those whose submissions are not excluded: the others wait until they are ranked."""
-    return tuple(
-        [each for each in waiting if await store.moderation.exclusion_of(each.submission) is None]
-    )
-
-
-async def hold_if_contested(tx: Store, submission: Submission, job: JobId, gpu: str) -> None:
-    """Hold a new score back if it takes one of the first places from another person.
-
-    To be called in the transaction that stored the score, which keeps others from adding one.
-    """
-    version = await tx.boards.version(submission.task_version)
-    if version is None or not can_confirm(version.definition):
-        return
-    own = await tx.results.scores_of(submission.person, version.id, gpu)
-    new = next((each for each in own if each.submission == submission.id), None)
-    found = None if new is None else await _contest_of(tx, new, own)
-    if found is not None:
-        await tx.confirmations.hold(job, found.place)
+async def _end_those_of_banned(
+    store: Store, version: TaskVersionId, gpu: str
+) -> tuple[SubmissionId, ...]:
+    """End the comparisons of banned people: what is held back is not ranked. Return their runs."""
+    banned = await store.moderation.bans()
+    async with store.transaction() as tx:
+        if not banned or not await tx.confirmations.lock(version, gpu):
+            return ()
+        pending = await tx.confirmations.pending(version, gpu)
+        ended = [each for each in pending if each.person in banned and each.final is None]
+        for each in ended:
+            await tx.confirmations.settle(each.id, ConfirmationState.DROPPED, reason=_BANNED)
+    return tuple(each.run for each in ended if each.run is not None)
 
 
 async def _start(tx: Store, waiting: Confirmation) -> bool:
     """Queue the comparison of a run with the present holder; False if there is none to make."""
-    found = await _present_contest(tx, waiting, waiting.held)
+    found = await present_contest(tx, waiting, waiting.held)
     if found is None:
         await tx.confirmations.settle(waiting.id, ConfirmationState.DROPPED, reason=_NOT_NEEDED)
         if waiting.held is not None:
@@ -133,46 +125,6 @@ async def _start(tx: Store, waiting: Confirmation) -> bool:
         return False
     await _order(tx, waiting.id, found.holder.submission)
     return True
-
-
-async def _contest_of(tx: Store, new: Score, own: tuple[Score, ...]) -> Contest | None:
-    """Return the place that a score takes from another person now; `own` are its person's."""
-    everyone = await tx.results.entrants(new.task_version, new.gpu)
-    earlier = [each for each in own if each.submission != new.submission]
-    history = await tx.confirmations.of(new.submission)
-    known = [(each.rival, each) for each in history if each.rival and each.gpu == new.gpu]
-    gone = [rival for rival, each in known if each.state is ConfirmationState.DROPPED]
-    compared = {rival for rival, each in known if not each.is_pending}.difference(gone)
-    if len(compared) >= MOST_PAIRS:
-        return None
-    aside = {new.person}
-    if len(gone) >= MOST_PAIRS:  # somebody may withdraw one run after the other to delay this one
-        aside |= {each.person for each in await tx.submissions.several(gone)}
-    others = [each for each in everyone if each.best.person not in aside]
-    pairs = tuple((rival, each.ratio) for rival, each in known if each.ratio is not None)
-    best = min(earlier, key=by_speed, default=None)
-    return contest(replace(new, met=pairs), others, best, compared)
-
-
-async def _present_contest(
-    tx: Store, waiting: Confirmation, value: ScoreValue | None
-) -> Contest | None:
-    """Return the place that a held run would take now with this value, and its holder."""
-    submission = await tx.submissions.get(waiting.submission)
-    if submission is None or value is None:
-        return None
-    own = await tx.results.scores_of(waiting.person, waiting.task_version, waiting.gpu)
-    new = Score(
-        submission=submission.id,
-        person=submission.person,
-        person_name=waiting.person_name,
-        board=submission.board,
-        task_version=submission.task_version,
-        gpu=waiting.gpu,
-        value=value,
-        submitted_at=submission.created_at,
-    )
-    return await _contest_of(tx, new, own)
 
 
 async def _order(
@@ -263,7 +215,7 @@ async def _settle(
 
 async def _place(tx: Store, decided: Confirmation, value: ScoreValue) -> None:
     """Rank a run with this value, unless it still has to be compared with another holder."""
-    further = await _present_contest(tx, decided, value)
+    further = await present_contest(tx, decided, value)
     if further is None:
         await _enter(tx, decided, value)
     else:
@@ -331,7 +283,7 @@ async def _after_alone(tx: Store, met: _Meeting, alone: SubmissionId, *, failed:
         await _order(tx, one.id, met.rival, alone)
         return True
     reason = f"it failed in a comparison, and {failures} times with itself: {met.failure}"
-    await tx.moderation.exclude(Exclusion(alone, ExclusionKind.DISQUALIFIED, reason))
+    await exclude(tx, Exclusion(alone, ExclusionKind.DISQUALIFIED, reason))
     await tx.audit.record(None, ExclusionKind.DISQUALIFIED, f"submission {alone}", reason)
     return await _drop(tx, one, f"#{alone} is not ranked any more: {reason}")
 

@@ -8,7 +8,7 @@ from bot.services.moderation import Decision
 from tests.conformance.test_finals import admin, four, newest, pair, start
 from tests.doubles.clock import ManualClock
 from tests.doubles.confirming import Arena
-from tests.doubles.stored import Scene
+from tests.doubles.stored import Scene, make_evaluation
 
 
 @pytest.fixture
@@ -114,3 +114,22 @@ async def test_another_run_of_the_same_kernel_does_not_undo_a_final(arena: Arena
     assert final.rows is not None
     assert [(each.person_name, each.time_ns) for each in final.rows] == [("ada", 100), ("bob", 105)]
     assert await arena.ranks() == [(1, "ada", 100), (2, "bob", 105)]
+
+
+async def test_a_comparison_whose_final_was_cancelled_is_no_run_of_the_reference(
+    arena: Arena,
+) -> None:
+    await four(arena)
+    before = await arena.ranks()
+    await start(arena)
+    (job,) = await arena.queue.claim({"CPU": 1})
+    request = await arena.queue.request(job)
+    assert request is not None
+    decision = Decision(arena.scene.ada.id, "")
+    await cancel_final(arena.scene.store, admin(arena), decision, "vectoradd")
+    # Somebody's kernel would be judged with all files of the task, as only the reference is.
+    assert await arena.queue.request(job) is None
+    passed = make_evaluation().model_copy(update={"request_id": request.request_id})
+    await arena.queue.accept(job, request, passed)
+    await arena.step()
+    assert await arena.ranks() == before  # without an entry of Podium's own
