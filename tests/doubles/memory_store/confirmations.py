@@ -39,7 +39,9 @@ class MemoryConfirmations:
         waiting = {(each.task_version, each.gpu) for each in rows if each.is_pending}
         finals = self._tables.finals.values()
         return tuple(
-            sorted(waiting | {(each.task_version, each.gpu) for each in finals if not each.rows})
+            sorted(
+                waiting | {(each.task_version, each.gpu) for each in finals if each.rows is None}
+            )
         )
 
     async def lock(self, version: TaskVersionId, gpu: str) -> bool:
