@@ -41,8 +41,14 @@ class FinalRow:
     person_name: str
     time_ns: float
     half_width_ns: float
-    """By how much the time may be wrong."""
+    """Half of the 95 % interval; in older tables, also what the judge cannot see."""
     ratio: PairRatio | None = None
+    resolution_ns: float | None = 0.0
+
+    @property
+    def value(self) -> ScoreValue:
+        """Its time, and what is not known of it."""
+        return ScoreValue(self.time_ns, self.half_width_ns, self.resolution_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +86,18 @@ class Final:
     ended_at: datetime | None = None
     compared: int = 0
     """How many comparisons are decided."""
+    comparison_s: float | None = None
+    """The seconds that one of them took on average; None while none is decided."""
 
     @property
     def left(self) -> int:
         """How many comparisons are left at least."""
         return max(0, len(self.entries or ()) - 1 - self.compared)
+
+    @property
+    def left_s(self) -> float | None:
+        """How many seconds these take, if each takes as long as those before."""
+        return None if self.comparison_s is None else self.left * self.comparison_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +217,9 @@ def final_rows(standings: Sequence[Standing], places: Sequence[FinalPlace]) -> t
             submission=standing.score.submission,
             person_name=standing.score.person_name,
             time_ns=standing.score.value.time_ns,
-            half_width_ns=standing.score.value.uncertainty_ns,
+            half_width_ns=standing.score.value.half_width_ns,
             ratio=ratios[standing.score.submission],
+            resolution_ns=standing.score.value.resolution_ns,
         )
         for standing in standings
         if standing.score.submission in ratios

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from bot.domain.board import Board
-from bot.domain.confirmation import Confirmation
+from bot.domain.confirmation import Confirmation, LostPlace
 from bot.domain.job import FINAL_STATES, Job, submission_state
 from bot.domain.submission import Exclusion, Submission, SubmissionState
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
@@ -49,6 +49,8 @@ class JobStatus:
     """What its GPU time costs, in the owner's currency; None where no price is known."""
     confirmation: Confirmation | None = None
     """Its last comparison with the holder of a place; None if it needed none."""
+    lost: LostPlace | None = None
+    """The last of the first places that another run took from it, or shares."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from bot.domain.board import Board, SourceVisibility, Viewer, show_target
+from bot.domain.confirmation import LostPlace
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, Topic, Worker
@@ -41,11 +42,9 @@ async def submission_status(store: Store, submission_id: SubmissionId) -> Submis
     stored = {each.job: each for each in await store.results.evaluations(submission_id)}
     latest = {event.job: event for event in await store.jobs.latest(submission_id)}
     exclusion = await store.moderation.exclusion_of(submission_id)
-    compared = {
-        each.gpu: each
-        for each in await store.confirmations.of(submission_id)
-        if exclusion is None or not each.is_pending  # it waits only while it may be ranked
-    }
+    told = await store.confirmations.concerning((submission_id,))
+    compared = {each.gpu: each for each in told if each.submission == submission_id}
+    lost = {each.gpu: LostPlace.by(each) for each in told if each.rival == submission_id}
     statuses = [
         replace(
             await _job_status(
@@ -56,6 +55,7 @@ async def submission_status(store: Store, submission_id: SubmissionId) -> Submis
                 stored=stored.get(job.id),
             ),
             confirmation=compared.get(job.gpu),
+            lost=lost.get(job.gpu),
         )
         for job in jobs
     ]

@@ -10,7 +10,10 @@ from bot.domain.errors import UserError
 from bot.domain.job import JobState
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.ports import Store
+from bot.reports.confirmations import compared_lines
+from bot.reports.history import history_line
 from bot.services.confirmations import UNDECIDED, advance
+from bot.services.history import history_of
 from bot.services.lookup import visible_submission
 from bot.services.status import submission_status
 from runners.contract.verdict import Verdict
@@ -282,6 +285,48 @@ async def test_only_admins_see_a_run_that_has_another_persons_source(arena: Aren
     for person in (creator, waiting.person):
         with pytest.raises(UserError):
             await visible_submission(store, Viewer(person), waiting.run)
+
+
+async def told(arena: Arena, name: str) -> str:
+    """The newest line of somebody's history."""
+    past = await history_of(arena.scene.store, (await arena.person(name)).id)
+    return history_line(past[0]).partition("CPU: ")[2]
+
+
+async def test_the_history_says_how_each_run_was_confirmed_and_who_took_its_place(
+    arena: Arena,
+) -> None:
+    await arena.ran("ada", 100)
+    assert await told(arena, "ada") == "100.0 ns ± 0.0"
+    bob = await arena.ran("bob", 90)
+    assert await told(arena, "bob") == "passed, confirmation pending"
+    await arena.compared(ratio=0.9)
+    assert await told(arena, "bob") == "90.00 ns ± 0.00, confirmed"
+    assert await told(arena, "ada") == f"100.0 ns ± 0.0, lost its place to #{bob}"
+    await arena.ran("eve", 89)
+    await arena.answered(Verdict.CRASHED)
+    assert await told(arena, "eve") == "passed, not ranked: failed in its comparison"
+    await arena.ran("eve", 88)
+    await arena.compared(ratio=1.2)
+    assert (await told(arena, "eve")).endswith("not confirmed: slower in its comparison")
+    await arena.scene.store.moderation.exclude(Exclusion(bob, ExclusionKind.DISQUALIFIED, ""))
+    assert await told(arena, "ada") == "100.0 ns ± 0.0"  # it has its place again
+
+
+async def test_a_submission_says_which_run_took_its_place_or_shares_it(arena: Arena) -> None:
+    first = await arena.ran("ada", 100)
+    bob = await arena.ran("bob", 90)
+    await arena.compared(ratio=0.9, half_width=0.002)
+    eve = await arena.ran("eve", 90)
+    await arena.compared(ratio=1.001, half_width=0.002)
+    lines = {}
+    for run in (first, bob, eve):
+        (job,) = (await submission_status(arena.scene.store, run)).jobs
+        lines[run] = [each.text for each in compared_lines(job)]
+    by_bob = f"CPU: lost 1st place to #{bob} by bob, 10.00 % ± 0.20 faster in a comparison"
+    assert [each[: len(by_bob)] for each in lines[first]] == [by_bob]
+    assert lines[bob][1].startswith(f"CPU: shares 1st place with #{eve} by eve")
+    assert len(lines[eve]) == 1
 
 
 async def test_two_steps_at_once_order_one_comparison(arena: Arena) -> None:

@@ -23,6 +23,18 @@ select confirmation as id from confirmation_runs where run = $1
 -- name: of
 select id from confirmations where submission = $1 and final is null
 
+-- name: concerning
+with standing as (
+    select id, submission, rival, state from confirmations as met
+    where final is null and (submission = any ($1::bigint[]) or rival = any ($1::bigint[]))
+        and not exists (select from exclusions where exclusions.submission = met.submission)
+)
+select id from standing
+where submission = any ($1::bigint[]) or state in ('confirmed', 'tied')
+union
+select id from confirmations
+where submission = any ($1::bigint[]) and final is null and state <> 'pending'
+
 -- name: pending
 select id from confirmations where task_version = $1 and gpu = $2 and state = 'pending'
 
@@ -141,18 +153,21 @@ returning id
 insert into finals (board, task_version, gpu, top, actor, created_at)
 select id, $2, $3, $4, $5, $6 from boards where id = $1 for key share
 on conflict (board, gpu) where ended_at is null do nothing
-returning *, 0 as compared
+returning *, 0 as compared, null::float8 as comparison_s
 
 -- name: finals_of
-select distinct on (gpu) finals.*, (
-    select count(*) from confirmations where final = finals.id and state <> 'pending'
-) as compared
-from finals where board = $1 order by gpu, id desc
+select distinct on (gpu) finals.*, made.compared, made.comparison_s
+from finals cross join lateral (
+    select count(*) as compared,
+        extract(epoch from max(decided_at) - min(created_at))::float8 / count(*) as comparison_s
+    from confirmations where final = finals.id and state <> 'pending'
+) as made
+where board = $1 order by gpu, id desc
 
 -- name: running_final
 select finals.*, (
     select count(*) from confirmations where final = finals.id and state <> 'pending'
-) as compared
+) as compared, null::float8 as comparison_s
 from finals where task_version = $1 and gpu = $2 and ended_at is null
 
 -- name: unjudged

@@ -1,5 +1,6 @@
 """Comparisons of submissions, and finals, in memory."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.confirmation import (
@@ -80,6 +81,17 @@ class MemoryConfirmations:
         rows = self._tables.confirmations.values()
         return tuple(each for each in rows if each.submission == submission and each.final is None)
 
+    async def concerning(self, submissions: Sequence[SubmissionId]) -> tuple[Confirmation, ...]:
+        took = {ConfirmationState.CONFIRMED, ConfirmationState.TIED}
+        rows = [each for each in self._tables.confirmations.values() if each.final is None]
+        return tuple(
+            each
+            for each in rows
+            if (counts := each.submission not in self._tables.exclusions) or not each.is_pending
+            if each.submission in submissions
+            or (each.rival in submissions and each.state in took and counts)
+        )
+
     async def pending(self, version: TaskVersionId, gpu: str) -> tuple[Confirmation, ...]:
         rows = self._tables.confirmations.values()
         of_board = [each for each in rows if (each.task_version, each.gpu) == (version, gpu)]
@@ -127,7 +139,8 @@ class MemoryConfirmations:
         reason: str = "",
     ) -> None:
         row = self._tables.confirmations[confirmation]
-        settled = replace(row, state=state, ratio=ratio, reason=reason)
+        now = self._tables.clock.now()
+        settled = replace(row, state=state, ratio=ratio, reason=reason, decided_at=now)
         self._tables.confirmations[confirmation] = settled
         self._tables.subscriptions.publish(Notice(Topic.PROGRESS, str(row.submission)))
 
@@ -179,7 +192,11 @@ class MemoryFinals:
 
     async def _counted(self, final: Final) -> Final:
         done = [each for each in await self.comparisons(final.id) if not each.is_pending]
-        return replace(final, compared=len(done))
+        ended = max((each.decided_at for each in done if each.decided_at), default=None)
+        if ended is None:
+            return final
+        took_s = (ended - min(each.created_at for each in done)).total_seconds()
+        return replace(final, compared=len(done), comparison_s=took_s / len(done))
 
     async def running(self, version: TaskVersionId, gpu: str) -> Final | None:
         rows = self._tables.finals.values()
