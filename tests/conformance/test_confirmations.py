@@ -8,6 +8,7 @@ from bot.domain.board import Viewer
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.errors import UserError
 from bot.domain.job import JobState
+from bot.domain.scoring import records
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.ports import Store
 from bot.reports.confirmations import compared_lines
@@ -327,6 +328,29 @@ async def test_a_submission_says_which_run_took_its_place_or_shares_it(arena: Ar
     assert [each[: len(by_bob)] for each in lines[first]] == [by_bob]
     assert lines[bob][1].startswith(f"CPU: shares 1st place with #{eve} by eve")
     assert len(lines[eve]) == 1
+
+
+async def best_so_far(arena: Arena) -> list[str]:
+    """Who held the best time of the season, one after the other."""
+    place = arena.scene.board.task_version, arena.gpu
+    history = await arena.scene.store.results.score_history(*place, 0)
+    return [each.person_name for each in records(history.scores)]
+
+
+async def test_the_best_line_of_the_season_goes_by_the_ratio_of_those_who_were_compared(
+    arena: Arena,
+) -> None:
+    await arena.ran("ada", 100, 3)
+    await arena.ran("bob", 99.5, 3)
+    assert await best_so_far(arena) == ["ada"]
+    await arena.compared(ratio=0.99)
+    assert await arena.ranks() == [(1, "bob", 99), (2, "ada", 100)]
+    assert await best_so_far(arena) == ["ada", "bob"]
+    await arena.ran("eve", 90)  # not so fast when it is compared
+    assert await best_so_far(arena) == ["ada", "bob"]
+    await arena.compared(ratio=1.0)
+    assert [each[0] for each in await arena.ranks()] == [1, 1, 3]
+    assert await best_so_far(arena) == ["ada", "bob"]
 
 
 async def test_two_steps_at_once_order_one_comparison(arena: Arena) -> None:
