@@ -234,6 +234,7 @@ def _job_json(status: JobStatus) -> Json:
         "cost": status.cost,
         "confirmation": _confirmation_json(status.confirmation),
         "lost_place": status.lost and asdict(status.lost),
+        "ranks": status.ranks and asdict(status.ranks),
         "cases": [] if evaluation is None else [case_json(case) for case in evaluation.cases],
     }
 

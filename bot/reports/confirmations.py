@@ -43,11 +43,16 @@ def confirmation_lines(status: SubmissionStatus) -> Iterator[Text]:
 
 
 def compared_lines(job: JobStatus) -> Iterator[Text]:
-    """Yield how a run's own comparison ended, and to whom it lost its place."""
+    """Yield how a run's comparison ended, to whom it lost its place, and what time ranks."""
     if job.confirmation is not None:
         yield confirmation_line(job.confirmation)
     if job.lost is not None:
         yield lost_line(job.job.gpu, job.lost)
+    if job.ranks is not None:
+        yield Text(
+            f"{job.job.gpu}: {show_score(job.ranks)} is the time that ranks: it follows from "
+            "comparisons, in which this and other runs were timed in turns on one machine"
+        )
 
 
 def lost_line(gpu: str, found: LostPlace) -> Text:

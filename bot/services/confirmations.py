@@ -46,6 +46,8 @@ from runners.contract.verdict import Verdict
 UNDECIDED = "confirmation-failed"
 """The audit action for a comparison that failed each time."""
 _NOT_NEEDED = "it takes none of the first places from another person any more"
+_CHECKED, _CHECKED_MADE, _CHECKED_NOT_MADE = range(MOST_ATTEMPTS + 1, MOST_ATTEMPTS + 4)
+"""In place of attempts: which of the two is compared with itself, and whether the run could be."""
 _BANNED = "its submitter is banned, so it is not ranked"
 _log = structlog.get_logger(__name__)
 
@@ -173,6 +175,8 @@ async def _decide(tx: Store, running: Confirmation) -> bool:
 async def _go_on(tx: Store, met: _Meeting, task: TaskDefinition) -> bool:
     """Decide, or order the next run; return whether there is one."""
     one, reading = met.confirmation, read(task, met.evaluation)
+    if one.alone is not None and one.attempts > MOST_ATTEMPTS:
+        return await _after_check(tx, met, made=reading is Reading.MADE)
     if one.alone is not None:
         failed = reading in {Reading.FAILED, Reading.RIVAL_FAILED}
         return await _after_alone(tx, met, one.alone, failed=failed)
@@ -243,11 +247,41 @@ async def _repeat(tx: Store, met: _Meeting, reading: Reading) -> bool:
 
 
 async def _compare_again(tx: Store, one: Confirmation, rival: SubmissionId) -> bool:
-    """Compare the same two again, or give up: then the holder is not displaced."""
+    """Compare the same two again, or find out who prevents it."""
     if one.attempts < MOST_ATTEMPTS:
         await _order(tx, one.id, rival)
         return True
-    reason = f"{one.attempts} runs could not compare it with #{rival}"
+    # Somebody may keep it from being made on purpose: who prevents it when compared with itself?
+    await tx.confirmations.count(one.id, _CHECKED, 0)
+    await _order(tx, one.id, rival, one.submission)
+    return True
+
+
+async def _after_check(tx: Store, met: _Meeting, *, made: bool) -> bool:
+    """Go on after one of two that could not be compared was compared with itself.
+
+    If only one of them prevents it, that one is not ranked. Otherwise neither is to blame.
+    """
+    one, alone = met.confirmation, met.confirmation.alone
+    if not made and one.failures + 1 < MOST_FAILURES:
+        await tx.confirmations.count(one.id, one.attempts, one.failures + 1)
+        await _order(tx, one.id, met.rival, alone)
+        return True
+    if one.attempts == _CHECKED:
+        await tx.confirmations.count(one.id, _CHECKED_MADE if made else _CHECKED_NOT_MADE, 0)
+        await _order(tx, one.id, met.rival, met.rival)
+        return True
+    own_made = one.attempts == _CHECKED_MADE
+    if own_made is made:
+        return await _give_up(tx, one, met.rival)
+    prevents = met.rival if own_made else one.submission
+    reason = "no run could compare it with another one, nor with itself; the other one could be"
+    return await _disqualify(tx, one, prevents, reason)
+
+
+async def _give_up(tx: Store, one: Confirmation, rival: SubmissionId) -> bool:
+    """End a comparison that could not be made: the holder is not displaced."""
+    reason = f"{MOST_ATTEMPTS} runs could not compare it with #{rival}"
     await tx.confirmations.settle(one.id, ConfirmationState.UNDECIDED, reason=reason)
     subject = f"submission {one.submission} on {one.gpu}"
     await tx.audit.record(None, UNDECIDED, subject, reason)
@@ -283,9 +317,20 @@ async def _after_alone(tx: Store, met: _Meeting, alone: SubmissionId, *, failed:
         await _order(tx, one.id, met.rival, alone)
         return True
     reason = f"it failed in a comparison, and {failures} times with itself: {met.failure}"
-    await exclude(tx, Exclusion(alone, ExclusionKind.DISQUALIFIED, reason))
-    await tx.audit.record(None, ExclusionKind.DISQUALIFIED, f"submission {alone}", reason)
-    return await _drop(tx, one, f"#{alone} is not ranked any more: {reason}")
+    return await _disqualify(tx, one, alone, reason)
+
+
+async def _disqualify(tx: Store, one: Confirmation, loser: SubmissionId, reason: str) -> bool:
+    """Take one of the two off its leaderboards; an admin is told, and may rank it again."""
+    if loser == one.submission and one.held is not None:
+        await tx.confirmations.enter(one, one.held)  # so that it has a score if it is ranked again
+    await exclude(tx, Exclusion(loser, ExclusionKind.DISQUALIFIED, reason))
+    await tx.audit.record(None, ExclusionKind.DISQUALIFIED, f"submission {loser}", reason)
+    why = f"#{loser} is not ranked any more: {reason}"
+    if loser != one.submission:
+        return await _drop(tx, one, why)
+    await tx.confirmations.settle(one.id, ConfirmationState.DROPPED, reason=why)
+    return False
 
 
 async def _score_of(tx: Store, submission: SubmissionId, gpu: str) -> Score | None:

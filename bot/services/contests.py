@@ -76,7 +76,8 @@ async def _hold_own(tx: Store, changed: Score) -> None:
         return
     everyone = await tx.results.entrants(changed.task_version, changed.gpu)
     others = [each for each in everyone if each.best.person != changed.person]
-    if not changed.met and not any(each.best.met for each in others):
+    confirms = changed.met or any(each.best.met for each in others)
+    if not confirms and not await tx.confirmations.of(changed.submission):
         return
     contested: list[Score] = []
     stands: tuple[Score, ...] = ()

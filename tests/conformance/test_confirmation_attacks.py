@@ -1,8 +1,11 @@
 """What people try in order to take, keep or block a confirmed place, in every store."""
 
+from dataclasses import replace
+
 import pytest
 
-from bot.domain.board import Viewer
+from bot.domain.accounts import SYSTEM_IDENTITY, SYSTEM_NAME
+from bot.domain.board import NewBoard, Viewer
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Exclusion, ExclusionKind
@@ -12,7 +15,7 @@ from bot.services.status import read_submission
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.confirming import Arena
-from tests.doubles.stored import LEASE, Scene, make_evaluation
+from tests.doubles.stored import LEASE, Scene, make_evaluation, make_task
 
 
 @pytest.fixture
@@ -246,3 +249,91 @@ async def test_a_ban_stops_a_comparison_that_a_worker_makes(arena: Arena) -> Non
     await arena.step()
     assert await arena.ranks() == [(1, "ada", 100)]
     assert await arena.scene.store.confirmations.unfinished() == ()
+
+
+@pytest.mark.parametrize("how", ["lost", "task-error"])
+async def test_a_run_that_keeps_its_comparisons_from_being_made_gains_nothing(
+    arena: Arena, how: str
+) -> None:
+    async def prevented() -> None:
+        await (arena.lost() if how == "lost" else arena.answered(Verdict.TASK_ERROR))
+
+    await arena.ran("ada", 100)
+    run = await arena.ran("eve", 90)
+    for _ in range(3 + 2):  # with ada's, and then twice with itself
+        await prevented()
+    request = await arena.compared()
+    assert (request.source, request.rival) == ("# ada 100\n", "# ada 100\n")
+    assert await arena.ranks() == [(1, "ada", 100)]
+    assert await arena.pending() == ()
+    gone = await arena.scene.store.moderation.exclusion_of(run)
+    assert gone is not None
+    assert "nor with itself" in gone.reason
+    (decision, *_) = await arena.scene.store.audit.rows(1)
+    assert (decision.action, decision.subject) == ("disqualified", f"submission {run}")
+    # If an admin ranks it again, it is compared again.
+    await requalify(arena.scene.store, Decision(arena.scene.ada.id, ""), run)
+    assert await arena.ranks() == [(1, "ada", 100)]
+    assert [each.submission for each in await arena.pending()] == [run]
+
+
+async def test_a_holder_that_keeps_comparisons_from_being_made_does_not_stay(arena: Arena) -> None:
+    await arena.ran("eve", 100)
+    run = await arena.ran("bob", 90)
+    for _ in range(3):
+        await arena.lost()
+    request = await arena.compared()  # bob's with itself
+    assert (request.source, request.rival) == ("# bob 90\n", "# bob 90\n")
+    for _ in range(2):
+        await arena.lost()
+    assert (await arena.confirmation(run)).state is ConfirmationState.DROPPED
+    assert await arena.ranks() == [(1, "bob", 90)]
+
+
+async def test_who_could_not_be_compared_once_by_chance_loses_nothing(arena: Arena) -> None:
+    await arena.ran("ada", 100)
+    run = await arena.ran("eve", 90)
+    for _ in range(3 + 1):
+        await arena.lost()
+    await arena.compared()  # eve's with itself, at the second try
+    await arena.compared()  # ada's
+    assert (await arena.confirmation(run)).state is ConfirmationState.UNDECIDED
+    assert await arena.ranks() == [(1, "ada", 100), (1, "eve", 100)]
+
+
+async def test_a_lucky_time_does_not_protect_its_holder_in_a_comparison(arena: Arena) -> None:
+    await arena.ran("eve", 100, 1)
+    for number in range(3):  # the same kernel again and again, until one is fast by chance
+        await arena.ran("eve", 99 - number, 1)
+    await arena.ran("bob", 98, 1)
+    await arena.compared(ratio=0.99)  # both are timed anew, and only that decides
+    assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (2, "eve")]
+
+
+async def test_comparisons_of_many_boards_of_one_person_do_not_delay_those_of_others(
+    arena: Arena,
+) -> None:
+    store = arena.scene.store
+    homes = [arena]
+    for number in range(4):
+        new = NewBoard(f"board-{number}", ("CPU",), None, arena.scene.ada.id)
+        board = await store.boards.publish(new, make_task(f"board-{number}"), f"digest-{number}")
+        homes.append(Arena(replace(arena.scene, board=board), arena.clock))
+    for home in homes:
+        await home.ran("ada", 100)
+    for home in homes[1:]:
+        await home.ran("eve", 90)
+    bob = await arena.ran("bob", 90)
+    system = await store.people.ensure(SYSTEM_IDENTITY, SYSTEM_NAME)
+    turns = {}
+    for home in (*homes[1:], arena):
+        (waiting,) = await home.pending()
+        assert waiting.rival is not None
+        await store.confirmations.order(waiting.id, waiting.rival, system.id)
+        (waiting,) = await home.pending()
+        assert waiting.run is not None
+        (job,) = await store.jobs.of(waiting.run)
+        turns[waiting.submission] = job.turn
+    of_eve = [turn for run, turn in turns.items() if run != bob]
+    assert sorted(set(of_eve)) == of_eve  # one after the other
+    assert turns[bob] < of_eve[-1]

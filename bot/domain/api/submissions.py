@@ -95,6 +95,8 @@ class JobAnswer(ResponseBody):
     """Its comparison with the holder of one of the first places; None if it needs none."""
     lost_place: LostPlaceBody | None = None
     """Who took one of the first places from it; None if none was lost."""
+    ranks: Time | None = None
+    """The time that ranks, if it follows from comparisons; null: that of the run itself."""
 
 
 class ExclusionAnswer(ResponseBody):

@@ -239,6 +239,7 @@ def _job_status(submission: Submission, answer: submissions.JobAnswer) -> JobSta
         cost=answer.cost,
         confirmation=_confirmation(submission, answer),
         lost=_lost(answer.lost_place),
+        ranks=None if answer.ranks is None else _value(answer.ranks),
     )
 
 

@@ -68,14 +68,24 @@ order by confirmations.id
 -- name: order
 with home as (
     -- Locked, so that a change of its pins waits for this job, or this job for the change.
-    select boards.pools, confirmations.submission, confirmations.gpu
+    select boards.pools, confirmations.submission, confirmations.gpu, submissions.person
     from confirmations
+    join submissions on submissions.id = confirmations.submission
     join task_versions on task_versions.id = confirmations.task_version
     join boards on boards.id = task_versions.board
     where confirmations.id = $1 for share of boards
 ),
 pool as (
     insert into pools (gpu) select gpu from home on conflict do nothing
+),
+-- In turn as a job of the person whose run it is, after that person's other comparisons: those of
+-- many leaderboards do not wait for each other.
+queued_before as (
+    select max(turn) as turn
+    from home join submissions using (person)
+    join confirmations on confirmations.submission = submissions.id and state = 'pending'
+    join jobs on jobs.submission = run
+    where jobs.state = 'queued' and jobs.gpu = home.gpu and priority = $6
 ),
 added as (
     insert into submissions (
@@ -92,9 +102,10 @@ queued as (
         submission, person, gpu, mode, priority, turn, max_attempts, run_at, created_at, moved_at,
         pool
     )
-    select id, person, home.gpu, mode, $6, next_turn(person, home.gpu, $6), $7,
+    select id, added.person, home.gpu, mode, $6,
+        greatest(next_turn(home.person, home.gpu, $6), 1 + queued_before.turn), $7,
         created_at, created_at, created_at, coalesce(home.pools ->> home.gpu, '')
-    from added, home
+    from added, home, queued_before
 ),
 noted as (
     insert into confirmation_runs (run, confirmation) select id, $1 from added

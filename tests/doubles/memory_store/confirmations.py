@@ -20,7 +20,7 @@ from bot.domain.ids import (
     TaskVersionId,
     is_system_submission,
 )
-from bot.domain.job import FINAL_STATES, Notice, Topic
+from bot.domain.job import FINAL_STATES, JobState, Notice, Topic
 from bot.domain.scoring import PairRatio, Score, ScoreValue
 from bot.domain.submission import NewSubmission
 from runners.contract.task import Mode
@@ -119,11 +119,28 @@ class MemoryConfirmations:
             max_attempts=MOST_ATTEMPTS,
             judged_again=True,
         )
+        turn = self._turn(row)
         run = self._submissions.put(new, SubmissionId(-tables.next_id()))
+        (job,) = tables.jobs_of(run.id)
+        tables.put(replace(job, turn=turn))
         tables.confirmation_runs[run.id] = confirmation
         holder = tables.people[tables.submissions[rival].person].name
         ordered = replace(row, rival=rival, rival_name=holder, alone=alone, run=run.id)
         tables.confirmations[confirmation] = ordered
+
+    def _turn(self, row: Confirmation) -> int:
+        """The turn of a comparison: as a job of its person, after the person's other ones."""
+        tables = self._tables
+        own = [each for each in tables.confirmations.values() if each.person == row.person]
+        waiting = [
+            job.turn
+            for each in own
+            if each.is_pending and each.run is not None and each.gpu == row.gpu
+            for job in tables.jobs_of(each.run)
+            if job.state is JobState.QUEUED
+        ]
+        turn = tables.next_turn(row.person, row.gpu, PRIORITY)
+        return max(turn, 1 + max(waiting, default=0))
 
     async def count(self, confirmation: ConfirmationId, attempts: int, failures: int) -> None:
         row = self._tables.confirmations[confirmation]

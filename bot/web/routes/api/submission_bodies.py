@@ -85,6 +85,7 @@ def _job(status: JobStatus) -> api.JobAnswer:
         cost=status.cost,
         confirmation=ConfirmationBody.of(status.confirmation),
         lost_place=LostPlaceBody.of(status.lost),
+        ranks=time_answer(status.ranks),
     )
 
 
