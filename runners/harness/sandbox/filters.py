@@ -92,10 +92,12 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "kexec_load": (246, 104),
     "keyctl": (250, 219),
     "memfd_secret": (447, 447),
+    "migrate_pages": (256, 238),
     "modify_ldt": (154, None),
     "mount": (165, 40),
     "mount_setattr": (442, 442),
     "move_mount": (429, 429),
+    "move_pages": (279, 239),  # no signal ends it, and a call may be for billions of pages
     "mq_open": (240, 180),
     "msgget": (68, 186),
     "name_to_handle_at": (303, 264),
@@ -134,6 +136,7 @@ _CLONE3 = (435, 435)
 _FCNTL = (72, 25)
 _IOCTL = (16, 29)
 _MEMFD_CREATE = (319, 279)
+_MINCORE = (27, 232)
 _PRCTL = (157, 167)
 _SOCKET = (41, 198)
 
@@ -157,9 +160,15 @@ def _refuse(number: int, code: int) -> list[Instruction]:
     return [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | code)]
 
 
-def _on_argument(number: int, argument: int, test: list[Instruction]) -> list[Instruction]:
-    """Run `test` on one argument of one call; if the test does not return, the call is allowed."""
-    body = [(_LOAD, 0, 0, _ARGUMENT + 8 * argument), *test, (_RETURN, 0, 0, _ALLOW)]
+def _on_argument(
+    number: int, argument: int, test: list[Instruction], half: int = 0
+) -> list[Instruction]:
+    """Run `test` on one argument of one call; if the test does not return, the call is allowed.
+
+    The test sees the lower four bytes of the argument, or with `half` 1 the upper ones.
+    """
+    place = _ARGUMENT + 8 * argument + 4 * half
+    body = [(_LOAD, 0, 0, place), *test, (_RETURN, 0, 0, _ALLOW)]
     return [(_IF_EQUAL, 0, len(body), number), *body]
 
 
@@ -172,6 +181,11 @@ def _refuse_other_families() -> list[Instruction]:
     last = len(_FAMILIES)
     tests = [(_IF_EQUAL, last - index, 0, family) for index, family in enumerate(_FAMILIES)]
     return [*tests, (_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT)]
+
+
+def _refuse_long_range() -> list[Instruction]:
+    """Refuse `mincore` for 4 GiB or more: no signal ends the call, which could take hours."""
+    return [(_IF_AT_LEAST, 0, 1, 1), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
 
 
 def _refuse_terminal_injection() -> list[Instruction]:
@@ -212,6 +226,7 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
     )
     program += _on_argument(_FCNTL[column], 1, _refuse(_F_SETSIG, errno.EPERM))
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
+    program += _on_argument(_MINCORE[column], 1, _refuse_long_range(), half=1)
     program += _on_argument(_IOCTL[column], 1, _refuse_terminal_injection())
     return [*program, (_RETURN, 0, 0, _ALLOW)]
 

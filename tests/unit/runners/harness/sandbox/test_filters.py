@@ -17,9 +17,9 @@ BOTH = pytest.mark.parametrize("machine", ARCH)
 
 def verdict(machine: str, number: int, *args: int, arch: int = 0, gpu: bool = False) -> int:
     """What the kernel would answer to one call."""
-    low = [arg & 0xFFFFFFFF for arg in (*args, *[0] * (6 - len(args)))]
     data = {0: number, 4: arch or ARCH[machine]}
-    data |= {16 + 8 * index: value for index, value in enumerate(low)}
+    for index, arg in enumerate((*args, *[0] * (6 - len(args)))):
+        data |= {16 + 8 * index: arg & 0xFFFFFFFF, 20 + 8 * index: arg >> 32}
     program = filters.seccomp_instructions(machine, gpu=gpu)
     held, at = 0, 0
     while True:
@@ -65,6 +65,8 @@ def test_x32_calls_are_killed() -> None:
         ("bpf", (321, 280)),
         ("timer_create", (222, 107)),
         ("vmsplice", (278, 75)),
+        ("move_pages", (279, 239)),
+        ("migrate_pages", (256, 238)),
     ],
 )
 def test_a_refused_call_gives_eperm(name: str, numbers: tuple[int, int]) -> None:
@@ -100,6 +102,14 @@ def test_the_adoption_of_orphans_cannot_be_given_up(machine: str, option: int) -
     set_child_subreaper = 36
     expected = REFUSED | errno.EPERM if option == set_child_subreaper else ALLOW
     assert verdict(machine, number, option) == expected
+
+
+@BOTH
+@given(length=st.integers(0, 2**64 - 1))
+def test_no_call_reads_which_pages_of_a_long_range_exist(machine: str, length: int) -> None:
+    number = {"x86_64": 27, "aarch64": 232}[machine]
+    expected = ALLOW if length < 1 << 32 else REFUSED | errno.EPERM
+    assert verdict(machine, number, 4096, length) == expected
 
 
 @BOTH
