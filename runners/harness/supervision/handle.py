@@ -14,7 +14,13 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
-from runners.harness.sandbox.process_limits import holds_more, memory_of_tree, precedence
+from runners.harness.sandbox.process_limits import (
+    holds_more,
+    maps_shared_memory,
+    memory_of_tree,
+    precedence,
+    shared_memory,
+)
 from runners.harness.supervision import process, waiting
 from runners.harness.supervision.spares import ForkedProcess
 from runners.harness.supervision.template import TemplateProcess
@@ -94,6 +100,7 @@ class CandidateHandle:
 
     def _start_watching(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)
+        self.shared_before = shared_memory()
         self.orders.settimeout(0)
         self.poll = select.poll()
         self.poll.register(self.orders, select.POLLIN)
@@ -277,10 +284,25 @@ class CandidateHandle:
         self.next_check = now + WATCH_S
         most = self.spec.limits.memory
         excess_bytes = self.arena.excess_bytes if self.arena else 0
-        if holds_more(self.process.pid, most + self.inherited - excess_bytes, deadline.remaining):
+        limit = most + self.inherited - excess_bytes
+        if holds_more(self.process.pid, limit, deadline.remaining) or self._hides_more(most):
             raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"more than {most >> 20} MiB of memory were used"
             )
+
+    def _hides_more(self, most: int) -> bool:
+        """Return whether the candidate keeps over `most` bytes of shared memory without a file.
+
+        On the CPU only, because CUDA maps such memory too. Linux does not tell of whom it is. So it
+        counts if the machine's shared memory has grown by that much, beyond files and inputs, and
+        the candidate has mapped some.
+        """
+        if self.spec.shared is not None:
+            return False
+        inputs = 2 * self.arena.input_size if self.arena else 0  # the calibration candidate's too
+        grown = shared_memory() - self.shared_before
+        limit = most + inputs + self.spec.limits.disk
+        return grown > limit and maps_shared_memory(self.process.pid)
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it can be waited for.
