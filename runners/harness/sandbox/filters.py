@@ -138,6 +138,7 @@ _IOCTL = (16, 29)
 _MEMFD_CREATE = (319, 279)
 _MINCORE = (27, 232)
 _PRCTL = (157, 167)
+_SETSOCKOPT = (54, 208)
 _SOCKET = (41, 198)
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -145,6 +146,7 @@ _X32_BIT = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
 _CLONE_PARENT = 0x8000
 _F_SETSIG = 10
+_SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 1, 7, 8
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others, like AF_VSOCK, may ignore network namespaces."""
@@ -181,6 +183,21 @@ def _refuse_other_families() -> list[Instruction]:
     last = len(_FAMILIES)
     tests = [(_IF_EQUAL, last - index, 0, family) for index, family in enumerate(_FAMILIES)]
     return [*tests, (_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT)]
+
+
+def _keep_buffer_sizes(number: int) -> list[Instruction]:
+    """Let a socket's buffers keep their size, although the call succeeds.
+
+    The memory watchdog does not count their pages, which no process has mapped.
+    """
+    test = [
+        (_IF_EQUAL, 0, 4, _SOL_SOCKET),
+        (_LOAD, 0, 0, _ARGUMENT + 8 * 2),
+        (_IF_EQUAL, 1, 0, _SO_SNDBUF),
+        (_IF_EQUAL, 0, 1, _SO_RCVBUF),
+        (_RETURN, 0, 0, _ERRNO),
+    ]
+    return _on_argument(number, 1, test)
 
 
 def _refuse_long_range() -> list[Instruction]:
@@ -226,6 +243,7 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
     )
     program += _on_argument(_FCNTL[column], 1, _refuse(_F_SETSIG, errno.EPERM))
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
+    program += _keep_buffer_sizes(_SETSOCKOPT[column])
     program += _on_argument(_MINCORE[column], 1, _refuse_long_range(), half=1)
     program += _on_argument(_IOCTL[column], 1, _refuse_terminal_injection())
     return [*program, (_RETURN, 0, 0, _ALLOW)]

@@ -126,6 +126,16 @@ def test_only_ordinary_socket_families_are_allowed(machine: str, family: int) ->
 
 
 @BOTH
+@pytest.mark.parametrize("option", [7, 8])
+def test_the_buffers_of_sockets_keep_their_size(machine: str, option: int) -> None:
+    number = {"x86_64": 54, "aarch64": 208}[machine]
+    done_without_effect = REFUSED
+    assert verdict(machine, number, 3, 1, option) == done_without_effect
+    assert verdict(machine, number, 3, 1, 9) == ALLOW
+    assert verdict(machine, number, 3, 6, option) == ALLOW
+
+
+@BOTH
 def test_keystrokes_cannot_be_pushed_into_a_terminal(machine: str) -> None:
     number = {"x86_64": 16, "aarch64": 29}[machine]
     assert verdict(machine, number, 0, 0x5412) == REFUSED | errno.EPERM
