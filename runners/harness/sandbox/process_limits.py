@@ -87,6 +87,19 @@ def maps_shared_memory(pid: int) -> bool:
     return False
 
 
+def memory_files(pid: int) -> int:
+    """Return the bytes of the memory files that a process and its descendants have open."""
+    sizes: dict[int, int] = {}
+    for process in (pid, *descendants(pid)):
+        with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+            for each in Path(f"/proc/{process}/fd").iterdir():
+                with suppress(FileNotFoundError):  # it has just been closed
+                    if str(each.readlink()).startswith("/memfd:"):
+                        file = each.stat()
+                        sizes[file.st_ino] = file.st_blocks * 512
+    return sum(sizes.values())
+
+
 def data_bytes() -> int:
     """Return the bytes of this process that RLIMIT_DATA counts."""
     return _sum_kib("/proc/self/status", {"VmData:"})

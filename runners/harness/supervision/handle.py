@@ -17,6 +17,7 @@ from runners.harness.protocol.arena import Arena
 from runners.harness.sandbox.process_limits import (
     holds_more,
     maps_shared_memory,
+    memory_files,
     memory_of_tree,
     precedence,
     shared_memory,
@@ -293,16 +294,16 @@ class CandidateHandle:
     def _hides_more(self, most: int) -> bool:
         """Return whether the candidate keeps over `most` bytes of shared memory without a file.
 
-        On the CPU only, because CUDA maps such memory too. Linux does not tell of whom it is. So it
-        counts if the machine's shared memory has grown by that much, beyond files and inputs, and
-        the candidate has mapped some.
+        Linux does not tell whose it is. So it counts if the machine's shared memory has grown by
+        that much, beyond files and inputs, and the candidate has mapped some or, on a GPU, where
+        CUDA maps some too, if its open memory files are as large.
         """
-        if self.spec.shared is not None:
-            return False
         inputs = 2 * self.arena.input_size if self.arena else 0  # the calibration candidate's too
-        grown = shared_memory() - self.shared_before
         limit = most + inputs + self.spec.limits.disk
-        return grown > limit and maps_shared_memory(self.process.pid)
+        if shared_memory() - self.shared_before <= limit:
+            return False
+        pid = self.process.pid
+        return maps_shared_memory(pid) if self.spec.shared is None else memory_files(pid) > limit
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it can be waited for.

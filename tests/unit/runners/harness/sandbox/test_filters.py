@@ -65,6 +65,7 @@ def test_x32_calls_are_killed() -> None:
         ("bpf", (321, 280)),
         ("timer_create", (222, 107)),
         ("vmsplice", (278, 75)),
+        ("fadvise64", (221, 223)),
         ("move_pages", (279, 239)),
         ("migrate_pages", (256, 238)),
     ],

@@ -15,6 +15,7 @@ from runners.harness.sandbox.process_limits import (
     kill_beneath,
     kill_tree,
     maps_shared_memory,
+    memory_files,
     memory_of_tree,
     shared_memory,
 )
@@ -56,6 +57,15 @@ shared = mmap.mmap(-1, 200 << 20)
 for start in range(0, 200 << 20, 4 << 20):
     shared[start : start + (4 << 20)] = bytes(4 << 20)
     shared.madvise(mmap.MADV_DONTNEED, start, 4 << 20)
+sys.stdout.write("up"); sys.stdout.flush()
+sys.stdin.read()
+"""
+FILES = """
+import os, sys
+file = os.memfd_create("held")
+for _ in range(50):
+    os.write(file, bytes(4 << 20))
+os.dup(file)
 sys.stdout.write("up"); sys.stdout.flush()
 sys.stdin.read()
 """
@@ -121,6 +131,13 @@ def test_shared_memory_stays_although_no_process_has_it_in_its_page_tables(
     assert memory_of_tree(pid) < 60 * MIB
     assert shared_memory() - before > 150 * MIB
     assert maps_shared_memory(pid)
+
+
+def test_memory_files_count_once_although_no_process_has_mapped_them(
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    assert memory_files(run(started, HOLDER)) == 0
+    assert 200 * MIB <= memory_files(run(started, FILES)) < 210 * MIB
 
 
 def test_a_process_that_lets_nobody_look_may_have_mapped_shared_memory(
