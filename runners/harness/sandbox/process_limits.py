@@ -87,16 +87,23 @@ def maps_shared_memory(pid: int) -> bool:
     return False
 
 
-def memory_files(pid: int) -> int:
-    """Return the bytes of the memory files that a process and its descendants have open."""
+def memory_files(pid: int) -> float:
+    """Return the bytes of the memory files that a process and its descendants have open.
+
+    They are infinite if one process cannot be inspected.
+    """
     sizes: dict[int, int] = {}
     for process in (pid, *descendants(pid)):
-        with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+        try:
             for each in Path(f"/proc/{process}/fd").iterdir():
                 with suppress(FileNotFoundError):  # it has just been closed
                     if str(each.readlink()).startswith("/memfd:"):
                         file = each.stat()
                         sizes[file.st_ino] = file.st_blocks * 512
+        except PermissionError:
+            return math.inf
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
     return sum(sizes.values())
 
 

@@ -140,6 +140,17 @@ def test_memory_files_count_once_although_no_process_has_mapped_them(
     assert 200 * MIB <= memory_files(run(started, FILES)) < 210 * MIB
 
 
+def test_a_process_that_lets_nobody_look_may_have_memory_files_of_any_size(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_path: Path) -> Iterator[Path]:
+        raise PermissionError
+
+    pid = run(started, HOLDER)
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    assert memory_files(pid) > 1 << 60
+
+
 def test_a_process_that_lets_nobody_look_may_have_mapped_shared_memory(
     started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
