@@ -14,7 +14,14 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
-from runners.harness.sandbox.process_limits import holds_more, memory_of_tree, precedence
+from runners.harness.sandbox.process_limits import (
+    holds_more,
+    maps_shared_memory,
+    memory_files,
+    memory_of_tree,
+    precedence,
+    shared_memory,
+)
 from runners.harness.supervision import process, waiting
 from runners.harness.supervision.spares import ForkedProcess
 from runners.harness.supervision.template import TemplateProcess
@@ -97,6 +104,7 @@ class CandidateHandle:
 
     def _start_watching(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)
+        self.shared_before = shared_memory()
         self.orders.settimeout(0)
         self.poll = select.poll()
         self.poll.register(self.orders, select.POLLIN)
@@ -280,10 +288,25 @@ class CandidateHandle:
         self.next_check = now + WATCH_S
         most = self.spec.limits.memory
         excess_bytes = self.arena.excess_bytes if self.arena else 0
-        if holds_more(self.process.pid, most + self.inherited - excess_bytes, deadline.remaining):
+        limit = most + self.inherited - excess_bytes
+        if holds_more(self.process.pid, limit, deadline.remaining) or self._hides_more(most):
             raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"more than {most >> 20} MiB of memory were used"
             )
+
+    def _hides_more(self, most: int) -> bool:
+        """Return whether the candidate keeps over `most` bytes of shared memory without a file.
+
+        Linux does not tell whose it is. So it counts if the machine's shared memory has grown by
+        that much, beyond files and inputs, and the candidate has mapped some or, on a GPU, where
+        CUDA maps some too, if its open memory files are as large.
+        """
+        inputs = 2 * self.arena.input_size if self.arena else 0  # the calibration candidate's too
+        limit = most + inputs + self.spec.limits.disk
+        if shared_memory() - self.shared_before <= limit:
+            return False
+        pid = self.process.pid
+        return maps_shared_memory(pid) if self.spec.shared is None else memory_files(pid) > limit
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it can be waited for.

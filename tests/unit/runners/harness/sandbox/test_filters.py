@@ -17,9 +17,9 @@ BOTH = pytest.mark.parametrize("machine", ARCH)
 
 def verdict(machine: str, number: int, *args: int, arch: int = 0, gpu: bool = False) -> int:
     """What the kernel would answer to one call."""
-    low = [arg & 0xFFFFFFFF for arg in (*args, *[0] * (6 - len(args)))]
     data = {0: number, 4: arch or ARCH[machine]}
-    data |= {16 + 8 * index: value for index, value in enumerate(low)}
+    for index, arg in enumerate((*args, *[0] * (6 - len(args)))):
+        data |= {16 + 8 * index: arg & 0xFFFFFFFF, 20 + 8 * index: arg >> 32}
     program = filters.seccomp_instructions(machine, gpu=gpu)
     held, at = 0, 0
     while True:
@@ -65,6 +65,9 @@ def test_x32_calls_are_killed() -> None:
         ("bpf", (321, 280)),
         ("timer_create", (222, 107)),
         ("vmsplice", (278, 75)),
+        ("fadvise64", (221, 223)),
+        ("move_pages", (279, 239)),
+        ("migrate_pages", (256, 238)),
     ],
 )
 def test_a_refused_call_gives_eperm(name: str, numbers: tuple[int, int]) -> None:
@@ -103,6 +106,14 @@ def test_the_adoption_of_orphans_cannot_be_given_up(machine: str, option: int) -
 
 
 @BOTH
+@given(length=st.integers(0, 2**64 - 1))
+def test_no_call_reads_which_pages_of_a_long_range_exist(machine: str, length: int) -> None:
+    number = {"x86_64": 27, "aarch64": 232}[machine]
+    expected = ALLOW if length < 1 << 32 else REFUSED | errno.EPERM
+    assert verdict(machine, number, 4096, length) == expected
+
+
+@BOTH
 def test_clone3_is_answered_as_unknown(machine: str) -> None:
     assert verdict(machine, 435) == REFUSED | errno.ENOSYS
 
@@ -113,6 +124,16 @@ def test_only_ordinary_socket_families_are_allowed(machine: str, family: int) ->
     number = {"x86_64": 41, "aarch64": 198}[machine]
     expected = ALLOW if family in {1, 2, 10, 16} else REFUSED | errno.EAFNOSUPPORT
     assert verdict(machine, number, family) == expected
+
+
+@BOTH
+@pytest.mark.parametrize("option", [7, 8])
+def test_the_buffers_of_sockets_keep_their_size(machine: str, option: int) -> None:
+    number = {"x86_64": 54, "aarch64": 208}[machine]
+    done_without_effect = REFUSED
+    assert verdict(machine, number, 3, 1, option) == done_without_effect
+    assert verdict(machine, number, 3, 1, 9) == ALLOW
+    assert verdict(machine, number, 3, 6, option) == ALLOW
 
 
 @BOTH
