@@ -122,7 +122,7 @@ def _share_of(thread: int) -> int:
 
 
 def _sum_kib(path: str, fields: set[str]) -> int:
-    """Return the sum of some fields. A process's name, which is one too, may be any bytes but 0x0A."""
+    """Return the sum of some fields. A process's name may have any bytes, line breaks escaped."""
     try:
         lines = Path(path).read_bytes().decode(errors="replace").split("\n")
     except (FileNotFoundError, ProcessLookupError):
