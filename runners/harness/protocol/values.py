@@ -284,13 +284,23 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.view(_INTEGERS[tensor.element_size()]) if name in _BITS else tensor
 
 
+def copy_into(target: torch.Tensor, source: torch.Tensor) -> None:
+    """Copy a tensor into one of the same dtype, shape and strides; the elements may repeat."""
+    source = bits(source.detach())
+    target = bits(target)
+    for dimension, stride in enumerate(target.stride()):
+        if stride == 0 and target.shape[dimension] > 1:  # torch refuses to write such an element
+            target, source = target.narrow(dimension, 0, 1), source.narrow(dimension, 0, 1)
+    target.copy_(source)
+
+
 def clone(value: Any) -> Any:  # noqa: ANN401 - the same type
     """Return a deep copy that keeps every tensor's strides."""
     if isinstance(value, torch.Tensor):
         copied = torch.empty_strided(
             value.shape, value.stride(), dtype=value.dtype, device=value.device
         )
-        bits(copied).copy_(bits(value.detach()))
+        copy_into(copied, value)
         return copied
     if isinstance(value, list):
         return [clone(item) for item in value]

@@ -146,7 +146,7 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
 _CLONE_PARENT = 0x8000
-_F_SETSIG = 10
+_F_SETSIG, _F_SETLEASE = 10, 1024
 _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 1, 7, 8
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FAMILIES = (1, 2, 10, 16)
@@ -242,7 +242,9 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
     program += _on_argument(
         _PRCTL[column], 0, _refuse(syscalls.PR_SET_CHILD_SUBREAPER, errno.EPERM)
     )
-    program += _on_argument(_FCNTL[column], 1, _refuse(_F_SETSIG, errno.EPERM))
+    # Whoever opens a leased file waits for up to 45 s, such as another slot that starts.
+    commands = _refuse(_F_SETSIG, errno.EPERM) + _refuse(_F_SETLEASE, errno.EPERM)
+    program += _on_argument(_FCNTL[column], 1, commands)
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
     program += _keep_buffer_sizes(_SETSOCKOPT[column])
     program += _on_argument(_MINCORE[column], 1, _refuse_long_range(), half=1)

@@ -122,8 +122,9 @@ def _share_of(thread: int) -> int:
 
 
 def _sum_kib(path: str, fields: set[str]) -> int:
+    """Return the sum of some fields. A process's name may have any bytes, line breaks escaped."""
     try:
-        lines = Path(path).read_text().splitlines()
+        lines = Path(path).read_bytes().decode(errors="replace").split("\n")
     except (FileNotFoundError, ProcessLookupError):
         return 0  # the process has ended, or its memory is freed
     words = (line.split() for line in lines)

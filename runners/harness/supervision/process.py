@@ -25,6 +25,10 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_PERTURB = -1, -3, -6
 
 _EVENTS = os.WSTOPPED | os.WCONTINUED
 
+GAPS_MOST = 2
+"""An output that takes more than this many times the memory of its elements is copied without gaps,
+because it takes long to compare elements that are far apart. Others keep their strides, so that a
+task can require contiguous memory."""
 STOP_S = 2.0
 """Seconds for a process to freeze."""
 _QUICK_S = 5e-3
@@ -261,6 +265,8 @@ class CandidateProcess:
         except RuntimeError as error:  # an empty tensor may still have an impossible shape
             raise UnreadableError(f"the output cannot be laid out: {error}") from error
         self._copy(flat, node.address)
+        if node.span <= GAPS_MOST * node.numel:
+            return shown
         return bits(shown).contiguous().view(dtype)
 
     def _copy(self, flat: torch.Tensor, address: int) -> None:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runners.harness.sandbox import filters
@@ -89,10 +89,11 @@ def test_clone_is_refused_exactly_with_a_flag_for_a_namespace_or_a_sibling(
 
 @BOTH
 @given(command=st.integers(0, 2**32 - 1))
-def test_no_descriptor_may_choose_its_signal(machine: str, command: int) -> None:
+@example(command=1024)
+def test_no_descriptor_may_choose_its_signal_or_get_a_lease(machine: str, command: int) -> None:
     number = {"x86_64": 72, "aarch64": 25}[machine]
-    f_setsig = 10
-    expected = REFUSED | errno.EPERM if command == f_setsig else ALLOW
+    f_setsig, f_setlease = 10, 1024
+    expected = REFUSED | errno.EPERM if command in (f_setsig, f_setlease) else ALLOW
     assert verdict(machine, number, 3, command) == expected
 
 

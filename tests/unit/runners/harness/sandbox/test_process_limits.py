@@ -221,6 +221,17 @@ def test_memory_of_processes_that_let_nobody_look_is_counted_all_the_same(
     assert memory_of_tree(pid) > 200 * MIB
 
 
+@pytest.mark.parametrize(
+    "name", [b"\xc8\xc9", *(b"%cVmPTE: -999999" % each for each in b"\n\r\v\f")]
+)
+def test_no_name_of_a_process_changes_what_is_counted(
+    started: list[subprocess.Popen[bytes]], name: bytes
+) -> None:
+    named = f"import ctypes\nctypes.CDLL(None).prctl(15, {name!r}, 0, 0, 0)\n"
+    pid = run(started, named + HOLDER)
+    assert 200 * MIB < memory_of_tree(pid) < 300 * MIB
+
+
 def test_all_but_the_spared_are_killed(started: list[subprocess.Popen[bytes]]) -> None:
     pid = run(started, GRANDCHILDREN)
     first, *_ = settled(pid, 4)
