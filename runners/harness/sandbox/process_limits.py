@@ -15,8 +15,8 @@ KILL_S = 10.0
 """Seconds for killed processes to exit; with a GPU it can take several."""
 _POLL_S = 1e-3
 _PAGE_TABLES = {"VmPTE:"}
-_RESIDENT = {"RssAnon:", "RssShmem:", *_PAGE_TABLES}
-_PROPORTIONAL = {"Pss_Anon:", "Pss_Shmem:"}
+_RESIDENT = {"RssAnon:", "RssShmem:", "HugetlbPages:", *_PAGE_TABLES}
+_PROPORTIONAL = {"Pss_Anon:", "Pss_Shmem:", "Private_Hugetlb:", "Shared_Hugetlb:"}
 _SHARED = " /dev/zero (deleted)\n"
 """How Linux names shared memory that belongs to no file."""
 
