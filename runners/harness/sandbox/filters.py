@@ -213,7 +213,7 @@ def _refuse_long_range() -> list[Instruction]:
 def _refuse_options() -> list[Instruction]:
     """Refuse options of `prctl`; those of new Linux kernels with EINVAL, as an old one does.
 
-    PR_SCHED_CORE keeps other processes off the hyperthread beside a candidate. PR_FUTEX_HASH makes
+    PR_SCHED_CORE keeps other processes off the hyperthread next to a candidate. PR_FUTEX_HASH makes
     Linux allocate as much memory as the caller asks for, which no process has mapped.
     """
     return [
