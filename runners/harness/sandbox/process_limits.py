@@ -69,6 +69,11 @@ def shared_memory() -> int:
     return _sum_kib("/proc/meminfo", {"Shmem:"})
 
 
+def kernel_memory() -> int:
+    """Return the bytes that Linux and its drivers keep for themselves and cannot give back."""
+    return _sum_kib("/proc/meminfo", {"SUnreclaim:"})
+
+
 def maps_shared_memory(pid: int) -> bool:
     """Return whether a process or a descendant has mapped shared memory that belongs to no file.
 
