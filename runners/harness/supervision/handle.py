@@ -17,8 +17,6 @@ from runners.harness.protocol.arena import Arena
 from runners.harness.sandbox.process_limits import (
     holds_more,
     kernel_memory,
-    maps_shared_memory,
-    memory_files,
     memory_of_tree,
     precedence,
     shared_memory,
@@ -296,18 +294,14 @@ class CandidateHandle:
             raise VerdictError(Verdict.MEMORY_EXCEEDED, message)
 
     def _hides_more(self, most: int) -> bool:
-        """Return whether the candidate keeps over `most` bytes of shared memory without a file.
+        """Return whether the candidate keeps over `most` bytes of shared memory beyond its files.
 
-        Linux does not tell whose it is. So it counts if the machine's shared memory has grown by
-        that much, beyond files and inputs, and the candidate has mapped some or, on a GPU, where
-        CUDA maps some too, if its open memory files are as large.
+        The inputs count as the judge's, and the calibration candidate has one too.
         """
-        inputs = 2 * self.arena.input_size if self.arena else 0  # the calibration candidate's too
+        inputs = 2 * self.arena.input_size if self.arena else 0
         limit = most + inputs + self.spec.limits.disk
-        if shared_memory() - self.shared_before <= limit:
-            return False
-        pid = self.process.pid
-        return maps_shared_memory(pid) if self.spec.shared is None else memory_files(pid) > limit
+        gpu = self.spec.shared is not None
+        return process.hides_more(self.process.pid, self.shared_before, limit, gpu=gpu)
 
     def _burdens_driver(self, most: int) -> bool:
         """Return whether a GPU's driver probably keeps over `most` bytes of records for it.

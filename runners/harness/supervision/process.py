@@ -13,7 +13,8 @@ from pathlib import Path
 import torch
 
 from runners.harness.protocol.values import DTYPES, TensorNode, bits
-from runners.harness.sandbox.process_limits import data_bytes, kill_tree
+from runners.harness.sandbox import process_limits
+from runners.harness.sandbox.process_limits import kill_tree
 from runners.harness.verdicts import too_much_printed
 from runners.process_tree import descendants, thread_states
 
@@ -88,13 +89,26 @@ def memory_limited(more: int) -> Iterator[None]:
     What does not fit fails with RuntimeError in torch, and with MemoryError elsewhere.
     """
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    most = data_bytes() + more
+    most = process_limits.data_bytes() + more
     finite = [each for each in (most, *before) if each != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(finite), before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
+    """Return whether a process and its descendants keep over `limit` bytes of shared memory.
+
+    Linux does not tell whose memory without a file it is. So it counts if the machine's has grown
+    by that much since it was `before`, and the process has mapped some or, on a GPU, where CUDA
+    maps some too, if its open memory files are as large.
+    """
+    if process_limits.shared_memory() - before <= limit:
+        return False
+    files = process_limits.memory_files
+    return files(pid) > limit if gpu else process_limits.maps_shared_memory(pid)
 
 
 def _stop_threads(pid: int) -> None:
