@@ -259,6 +259,8 @@ class Exchange:
     """On a GPU: the last part of the window, after the outputs on the GPU were captured."""
     waited_ns: int = 0
     """How much longer candidate and judge waited for cores than in the calmest such call."""
+    least_waited_ns: int = 0
+    """How long they waited in that call."""
     late: bool = False
     """On a GPU: whether the call was not queued in time. Its window then contains launches, and the
     judge did not know where its output is."""

@@ -144,7 +144,7 @@ class CandidateHandle:
             called = self._timed_reply(channel.GO_FRAME, deadline)
             least = min(called.waited_ns, self.least_waited.get(order, called.waited_ns))
             self.least_waited[order] = least
-            return replace(called, waited_ns=called.waited_ns - least)
+            return replace(called, waited_ns=called.waited_ns - least, least_waited_ns=least)
 
     def _timed_reply(self, order: bytes, deadline: Deadline) -> channel.Exchange:
         self.orders.sendall(order)
