@@ -307,7 +307,7 @@ class CandidateHandle:
         """Return whether a GPU's driver probably keeps over `most` bytes of records for it.
 
         Linux does not tell whose they are. An exit with 11 GB took over `KILL_S`. They count if the
-        process has grown by an eighth of the limit; with these 11 GB it had grown by a sixth.
+        process has grown by an eighth of the limit; with these 11 GB it had grown by a third.
         """
         if self.spec.shared is None or kernel_memory() - self.kernel_before <= most:
             return False
