@@ -68,6 +68,8 @@ def test_x32_calls_are_killed() -> None:
         ("fadvise64", (221, 223)),
         ("move_pages", (279, 239)),
         ("migrate_pages", (256, 238)),
+        ("landlock_create_ruleset", (444, 444)),
+        ("landlock_add_rule", (445, 445)),
     ],
 )
 def test_a_refused_call_gives_eperm(name: str, numbers: tuple[int, int]) -> None:
@@ -99,10 +101,13 @@ def test_no_descriptor_may_choose_its_signal_or_get_a_lease(machine: str, comman
 
 @BOTH
 @given(option=st.integers(0, 100))
-def test_the_adoption_of_orphans_cannot_be_given_up(machine: str, option: int) -> None:
+def test_a_process_cannot_give_up_orphans_nor_claim_a_core_or_kernel_memory(
+    machine: str, option: int
+) -> None:
     number = {"x86_64": 157, "aarch64": 167}[machine]
-    set_child_subreaper = 36
-    expected = REFUSED | errno.EPERM if option == set_child_subreaper else ALLOW
+    set_child_subreaper, sched_core, futex_hash = 36, 62, 78
+    errors = {set_child_subreaper: errno.EPERM, sched_core: errno.EINVAL, futex_hash: errno.EINVAL}
+    expected = REFUSED | errors[option] if option in errors else ALLOW
     assert verdict(machine, number, option) == expected
 
 

@@ -238,3 +238,12 @@ def test_all_but_the_spared_are_killed(started: list[subprocess.Popen[bytes]]) -
     assert kill_beneath(pid, (first, *descendants(first)))
     assert alive(first)
     assert descendants(pid) == (first, *descendants(first))
+
+
+def test_huge_pages_count_which_linux_counts_apart(tmp_path: Path) -> None:
+    status = tmp_path / "status"
+    status.write_text("RssAnon:\t 8 kB\nRssFile:\t 64 kB\nHugetlbPages:\t 2048 kB\nVmPTE:\t 4 kB\n")
+
+    counted = process_limits._sum_kib(str(status), process_limits._RESIDENT)
+
+    assert counted == (8 + 2048 + 4) << 10
