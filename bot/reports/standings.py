@@ -147,7 +147,7 @@ def _how_to_read(entries: Sequence[Standing]) -> Iterator[str]:
     if len({entry.rank for entry in entries}) < len(entries):
         yield "= shared rank: times that the judge cannot tell apart"
     if _decided_by_ratio(entries):
-        yield "ranks of times that overlap: the runs were compared in turns, and their ratio decides"
+        yield "ranks of times that overlap: the runs were compared, and their ratio decides"
 
 
 def _decided_by_ratio(standings: Sequence[Standing]) -> bool:

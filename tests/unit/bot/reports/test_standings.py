@@ -234,7 +234,7 @@ def test_the_pool_that_alone_times_ranked_runs_is_named() -> None:
 
 
 def test_ranks_that_the_times_do_not_explain_say_that_a_comparison_decided() -> None:
-    words = "ranks of times that overlap: the runs were compared in turns, and their ratio decides"
+    words = "ranks of times that overlap: the runs were compared, and their ratio decides"
     first, second = make_score(1, 100.0, 20.0), make_score(2, 110.0, 20.0)
     compared = replace(second, met=((first.submission, PairRatio(1.1, 0.01)),))
     for each, shown in ((second, False), (compared, True)):
