@@ -192,7 +192,7 @@ class Candidate:
         )
 
     def fields(
-        self, output: object, placed: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.detach
+        self, output: object, placed: Callable[[torch.Tensor], torch.Tensor] = identity
     ) -> object:
         """Return the fields of the description of an output."""
         if output is None:

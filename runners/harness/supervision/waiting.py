@@ -58,9 +58,13 @@ def waited_ns(before: ThreadTimes, after: ThreadTimes) -> int:
 
 
 def computing(before: ThreadTimes, after: ThreadTimes) -> tuple[int, ...]:
-    """Return the threads that have run for at least a tenth as long as the one that ran longest."""
+    """Return the threads that have run, at most one per core: those that ran longest.
+
+    Also one that ran for a short part of the call, because the others wait for it.
+    """
     ran = {thread: now - before.get(thread, (0, 0))[0] for thread, (now, _) in after.items()}
-    return tuple(thread for thread, each in ran.items() if 10 * each >= max(ran.values()))
+    most = sorted(ran, key=lambda thread: ran[thread], reverse=True)[: len(CORES)]
+    return tuple(thread for thread in ran if thread in most and ran[thread] > 0)
 
 
 class OtherProcesses:

@@ -44,9 +44,9 @@ def calm_overheads(calibrator: HostCandidate, calls: Sequence[channel.Exchange])
     If too few did not, they are those of all, less their waiting. The overhead is subtracted from
     every timed call, so one that is too long would make a submission look faster than it is.
     """
-    own = min(OWN_WAIT_NS, *(each.least_waited_ns + each.waited_ns for each in calls))
-    waits = [each.least_waited_ns + each.waited_ns - own for each in calls]
-    pairs = list(zip(calls, waits, strict=True))
+    waits = [each.least_waited_ns + each.waited_ns for each in calls]
+    own = min(OWN_WAIT_NS, *waits)
+    pairs = [(each, wait - own) for each, wait in zip(calls, waits, strict=True)]
     calm = [each for each, wait in pairs if not waited(wait, each.window_ns)]
     if len(calm) >= CALM_LEAST:
         return [calibrator.overhead(each) for each in calm]

@@ -311,7 +311,7 @@ class WorkloadTimer(WorkloadCalls):
         on_gpu, calls = self.session.on_gpu, []
         for _ in range(CALIBRATIONS if on_gpu else HOST_CALIBRATIONS):
             calibration = self._calibration_call(candidate)  # before each one something else ran
-            if self.session.on_gpu:
+            if on_gpu:
                 result.own_overheads.append(candidate.overhead(calibration))
                 result.calibration_ns.append(calibration.reply.claimed_ns)
                 result.host_waits_ns.append(calibration.host_part_ns)
@@ -321,6 +321,6 @@ class WorkloadTimer(WorkloadCalls):
         for _ in range(0 if on_gpu else ECHOES):
             self._flush()
             result.echo_cpu_ns.append(calibrator.echo(self.deadline).cpu_ns)
-        for _ in range(WAITING_CALIBRATIONS if self.session.on_gpu else 0):
+        for _ in range(WAITING_CALIBRATIONS if on_gpu else 0):
             waiting = self._calibration_call(candidate, waiting=True)
             result.waiting_windows.append(waiting.window_ns - waiting.host_part_ns)

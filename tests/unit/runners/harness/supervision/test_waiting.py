@@ -34,6 +34,16 @@ def test_waiting_is_added_over_threads_that_still_live() -> None:
     assert waiting.computing({}, {}) == ()
 
 
+def test_the_threads_that_ran_longest_get_a_core_each_also_one_that_helped_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "CORES", frozenset({0, 1}))
+    after = {1: (9_400_000, 0), 2: (300_000, 0), 3: (2_000, 0), 4: (0, 0)}
+
+    assert waiting.computing({}, after) == (1, 2)
+    assert waiting.computing({}, {1: (9_400_000, 0), 4: (0, 0)}) == (1,)
+
+
 class Machine:
     """Says what a machine has used; times in seconds."""
 
