@@ -220,8 +220,8 @@ def _refuse_options() -> list[Instruction]:
     """Refuse options of `prctl`; those of new Linux kernels with EINVAL, as an old one does.
 
     PR_SCHED_CORE keeps other processes off the hyperthread next to a candidate. PR_FUTEX_HASH makes
-    Linux allocate as much memory as the caller asks for, which no process has mapped. PR_SET_SECCOMP
-    compiles a filter, whose code the machine has little memory for (`_restrict_socket_options`).
+    Linux allocate as much memory as the caller asks for, which no process has mapped. With
+    PR_SET_SECCOMP Linux compiles a filter (see `_restrict_socket_options`).
     """
     return [
         *_refuse(syscalls.PR_SET_CHILD_SUBREAPER, errno.EPERM),
