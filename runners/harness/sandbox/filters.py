@@ -92,6 +92,9 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "kexec_file_load": (320, 294),
     "kexec_load": (246, 104),
     "keyctl": (250, 219),
+    "landlock_add_rule": (445, 445),
+    "landlock_create_ruleset": (444, 444),  # its rules are memory that no watchdog counts
+    "landlock_restrict_self": (446, 446),
     "memfd_secret": (447, 447),
     "migrate_pages": (256, 238),
     "modify_ldt": (154, None),
@@ -146,9 +149,10 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
 _CLONE_PARENT = 0x8000
-_F_SETSIG = 10
+_F_SETSIG, _F_SETLEASE = 10, 1024
 _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 1, 7, 8
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_PR_SCHED_CORE, _PR_FUTEX_HASH = 62, 78
 _FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others, like AF_VSOCK, may ignore network namespaces."""
 
@@ -206,6 +210,19 @@ def _refuse_long_range() -> list[Instruction]:
     return [(_IF_AT_LEAST, 0, 1, 1), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
 
 
+def _refuse_options() -> list[Instruction]:
+    """Refuse options of `prctl`; those of new Linux kernels with EINVAL, as an old one does.
+
+    PR_SCHED_CORE keeps other processes off the hyperthread next to a candidate. PR_FUTEX_HASH makes
+    Linux allocate as much memory as the caller asks for, which no process has mapped.
+    """
+    return [
+        *_refuse(syscalls.PR_SET_CHILD_SUBREAPER, errno.EPERM),
+        *_refuse(_PR_SCHED_CORE, errno.EINVAL),
+        *_refuse(_PR_FUTEX_HASH, errno.EINVAL),
+    ]
+
+
 def _refuse_terminal_injection() -> list[Instruction]:
     return [
         (_IF_EQUAL, 1, 0, _TIOCSTI),
@@ -239,10 +256,10 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
     if not gpu:
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
     program += _on_argument(_CLONE[column], 0, _refuse_namespaces_and_siblings())
-    program += _on_argument(
-        _PRCTL[column], 0, _refuse(syscalls.PR_SET_CHILD_SUBREAPER, errno.EPERM)
-    )
-    program += _on_argument(_FCNTL[column], 1, _refuse(_F_SETSIG, errno.EPERM))
+    program += _on_argument(_PRCTL[column], 0, _refuse_options())
+    # Whoever opens a leased file waits for up to 45 s, such as another slot that starts.
+    commands = _refuse(_F_SETSIG, errno.EPERM) + _refuse(_F_SETLEASE, errno.EPERM)
+    program += _on_argument(_FCNTL[column], 1, commands)
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
     program += _keep_buffer_sizes(_SETSOCKOPT[column])
     program += _on_argument(_MINCORE[column], 1, _refuse_long_range(), half=1)

@@ -15,8 +15,8 @@ KILL_S = 10.0
 """Seconds for killed processes to exit; with a GPU it can take several."""
 _POLL_S = 1e-3
 _PAGE_TABLES = {"VmPTE:"}
-_RESIDENT = {"RssAnon:", "RssShmem:", *_PAGE_TABLES}
-_PROPORTIONAL = {"Pss_Anon:", "Pss_Shmem:"}
+_RESIDENT = {"RssAnon:", "RssShmem:", "HugetlbPages:", *_PAGE_TABLES}
+_PROPORTIONAL = {"Pss_Anon:", "Pss_Shmem:", "Private_Hugetlb:", "Shared_Hugetlb:"}
 _SHARED = " /dev/zero (deleted)\n"
 """How Linux names shared memory that belongs to no file."""
 
@@ -67,6 +67,11 @@ def memory_of_process(thread: int) -> int:
 def shared_memory() -> int:
     """Return the bytes of shared memory on this machine, also those that no process has mapped."""
     return _sum_kib("/proc/meminfo", {"Shmem:"})
+
+
+def kernel_memory() -> int:
+    """Return the bytes that Linux and its drivers keep for themselves and cannot give back."""
+    return _sum_kib("/proc/meminfo", {"SUnreclaim:"})
 
 
 def maps_shared_memory(pid: int) -> bool:
@@ -122,8 +127,9 @@ def _share_of(thread: int) -> int:
 
 
 def _sum_kib(path: str, fields: set[str]) -> int:
+    """Return the sum of some fields. A process's name may have any bytes, line breaks escaped."""
     try:
-        lines = Path(path).read_text().splitlines()
+        lines = Path(path).read_bytes().decode(errors="replace").split("\n")
     except (FileNotFoundError, ProcessLookupError):
         return 0  # the process has ended, or its memory is freed
     words = (line.split() for line in lines)

@@ -16,8 +16,7 @@ from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
 from runners.harness.sandbox.process_limits import (
     holds_more,
-    maps_shared_memory,
-    memory_files,
+    kernel_memory,
     memory_of_tree,
     precedence,
     shared_memory,
@@ -104,7 +103,7 @@ class CandidateHandle:
 
     def _start_watching(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)
-        self.shared_before = shared_memory()
+        self.shared_before, self.kernel_before = shared_memory(), kernel_memory()
         self.orders.settimeout(0)
         self.poll = select.poll()
         self.poll.register(self.orders, select.POLLIN)
@@ -289,24 +288,30 @@ class CandidateHandle:
         most = self.spec.limits.memory
         excess_bytes = self.arena.excess_bytes if self.arena else 0
         limit = most + self.inherited - excess_bytes
-        if holds_more(self.process.pid, limit, deadline.remaining) or self._hides_more(most):
-            raise VerdictError(
-                Verdict.MEMORY_EXCEEDED, f"more than {most >> 20} MiB of memory were used"
-            )
+        more = holds_more(self.process.pid, limit, deadline.remaining)
+        if more or self._hides_more(most) or self._burdens_driver(most):
+            message = f"more than {most >> 20} MiB of memory were used"
+            raise VerdictError(Verdict.MEMORY_EXCEEDED, message)
 
     def _hides_more(self, most: int) -> bool:
-        """Return whether the candidate keeps over `most` bytes of shared memory without a file.
+        """Return whether the candidate keeps over `most` bytes of shared memory beyond its files.
 
-        Linux does not tell whose it is. So it counts if the machine's shared memory has grown by
-        that much, beyond files and inputs, and the candidate has mapped some or, on a GPU, where
-        CUDA maps some too, if its open memory files are as large.
+        The inputs count as the judge's, and the calibration candidate has one too.
         """
-        inputs = 2 * self.arena.input_size if self.arena else 0  # the calibration candidate's too
+        inputs = 2 * self.arena.input_size if self.arena else 0
         limit = most + inputs + self.spec.limits.disk
-        if shared_memory() - self.shared_before <= limit:
+        gpu = self.spec.shared is not None
+        return process.hides_more(self.process.pid, self.shared_before, limit, gpu=gpu)
+
+    def _burdens_driver(self, most: int) -> bool:
+        """Return whether a GPU's driver probably keeps over `most` bytes of records for it.
+
+        Linux does not tell whose they are. An exit with 11 GB took over `KILL_S`. They count if the
+        process has grown by an eighth of the limit; with these 11 GB it had grown by a third.
+        """
+        if self.spec.shared is None or kernel_memory() - self.kernel_before <= most:
             return False
-        pid = self.process.pid
-        return maps_shared_memory(pid) if self.spec.shared is None else memory_files(pid) > limit
+        return memory_of_tree(self.process.pid) - self.inherited > most // 8
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it can be waited for.

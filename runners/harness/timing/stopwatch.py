@@ -26,6 +26,8 @@ CALIBRATIONS = 15
 """Windows of the calibration candidate before the timed candidate imports the submission."""
 HOST_CALIBRATIONS = 9
 """The same on the CPU, where each one writes a whole input; the median ignores single outliers."""
+ECHOES = 5
+"""Windows on the CPU in which the calibration candidate only answers."""
 SETTLING = 2
 """Windows of a fresh process that are not counted, because they pay for copy-on-write."""
 STARTS_MOST = 8
@@ -316,6 +318,9 @@ class WorkloadTimer(WorkloadCalls):
             calls.append(self._calibration_call(calibrator))
         overheads = map(calibrator.overhead, calls) if on_gpu else calm_overheads(calibrator, calls)
         result.overheads_before.extend(overheads)
+        for _ in range(0 if on_gpu else ECHOES):
+            self._flush()
+            result.echo_cpu_ns.append(calibrator.echo(self.deadline).cpu_ns)
         for _ in range(WAITING_CALIBRATIONS if self.session.on_gpu else 0):
             waiting = self._calibration_call(candidate, waiting=True)
             result.waiting_windows.append(waiting.window_ns - waiting.host_part_ns)

@@ -152,7 +152,5 @@ async def test_quotas_of_gpu_time_name_the_gpu_type_as_boards_do(place: Place) -
     with pytest.raises(UserError, match="this quota does not exist"):
         await moderation.drop_quota(place.store, deed, key)
     covered = "each person, board vectoradd, CPU"
-    assert await audit(place) == [
-        ("unquota", f"seconds, {covered}", "dear"),
-        ("quota", f"600 s a day, {covered}", "dear"),
-    ]
+    rows = [(row.action, row.subject) for row in await place.store.audit.rows(2)]
+    assert rows == [("unquota", f"seconds, {covered}"), ("quota", f"600 s a day, {covered}")]

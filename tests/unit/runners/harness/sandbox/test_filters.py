@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runners.harness.sandbox import filters
@@ -68,6 +68,8 @@ def test_x32_calls_are_killed() -> None:
         ("fadvise64", (221, 223)),
         ("move_pages", (279, 239)),
         ("migrate_pages", (256, 238)),
+        ("landlock_create_ruleset", (444, 444)),
+        ("landlock_add_rule", (445, 445)),
     ],
 )
 def test_a_refused_call_gives_eperm(name: str, numbers: tuple[int, int]) -> None:
@@ -89,19 +91,23 @@ def test_clone_is_refused_exactly_with_a_flag_for_a_namespace_or_a_sibling(
 
 @BOTH
 @given(command=st.integers(0, 2**32 - 1))
-def test_no_descriptor_may_choose_its_signal(machine: str, command: int) -> None:
+@example(command=1024)
+def test_no_descriptor_may_choose_its_signal_or_get_a_lease(machine: str, command: int) -> None:
     number = {"x86_64": 72, "aarch64": 25}[machine]
-    f_setsig = 10
-    expected = REFUSED | errno.EPERM if command == f_setsig else ALLOW
+    f_setsig, f_setlease = 10, 1024
+    expected = REFUSED | errno.EPERM if command in (f_setsig, f_setlease) else ALLOW
     assert verdict(machine, number, 3, command) == expected
 
 
 @BOTH
 @given(option=st.integers(0, 100))
-def test_the_adoption_of_orphans_cannot_be_given_up(machine: str, option: int) -> None:
+def test_a_process_cannot_give_up_orphans_nor_claim_a_core_or_kernel_memory(
+    machine: str, option: int
+) -> None:
     number = {"x86_64": 157, "aarch64": 167}[machine]
-    set_child_subreaper = 36
-    expected = REFUSED | errno.EPERM if option == set_child_subreaper else ALLOW
+    set_child_subreaper, sched_core, futex_hash = 36, 62, 78
+    errors = {set_child_subreaper: errno.EPERM, sched_core: errno.EINVAL, futex_hash: errno.EINVAL}
+    expected = REFUSED | errors[option] if option in errors else ALLOW
     assert verdict(machine, number, option) == expected
 
 

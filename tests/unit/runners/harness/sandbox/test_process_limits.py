@@ -221,9 +221,29 @@ def test_memory_of_processes_that_let_nobody_look_is_counted_all_the_same(
     assert memory_of_tree(pid) > 200 * MIB
 
 
+@pytest.mark.parametrize(
+    "name", [b"\xc8\xc9", *(b"%cVmPTE: -999999" % each for each in b"\n\r\v\f")]
+)
+def test_no_name_of_a_process_changes_what_is_counted(
+    started: list[subprocess.Popen[bytes]], name: bytes
+) -> None:
+    named = f"import ctypes\nctypes.CDLL(None).prctl(15, {name!r}, 0, 0, 0)\n"
+    pid = run(started, named + HOLDER)
+    assert 200 * MIB < memory_of_tree(pid) < 300 * MIB
+
+
 def test_all_but_the_spared_are_killed(started: list[subprocess.Popen[bytes]]) -> None:
     pid = run(started, GRANDCHILDREN)
     first, *_ = settled(pid, 4)
     assert kill_beneath(pid, (first, *descendants(first)))
     assert alive(first)
     assert descendants(pid) == (first, *descendants(first))
+
+
+def test_huge_pages_count_which_linux_counts_apart(tmp_path: Path) -> None:
+    status = tmp_path / "status"
+    status.write_text("RssAnon:\t 8 kB\nRssFile:\t 64 kB\nHugetlbPages:\t 2048 kB\nVmPTE:\t 4 kB\n")
+
+    counted = process_limits._sum_kib(str(status), process_limits._RESIDENT)
+
+    assert counted == (8 + 2048 + 4) << 10
