@@ -38,11 +38,11 @@ def costs_report(found: CostReport, longest_name: int | None = None) -> Report:
 
 def _totals(found: CostReport) -> Iterable[Text]:
     counted = [each for each in found.usage if each.kind.counts]
-    yield Text(f"In all {_amount(found.usage, found.prices)}.")
+    yield Text(f"In all: {_amount(found.usage, found.prices)}.")
     if len(counted) < len(found.usage):
         rest = [each for each in found.usage if not each.kind.counts]
-        words = _amount(rest, found.prices)
-        yield Text(f"{words} of it in (brackets) count for no quota.", Tone.QUIET)
+        words = f"Of this, {_amount(rest, found.prices)} count for no quota: the lines in brackets."
+        yield Text(words, Tone.QUIET)
 
 
 def _amount(usage: Iterable[Usage], prices: Prices) -> str:

@@ -71,8 +71,8 @@ def test_what_counts_for_no_quota_is_in_the_sum_and_told_apart() -> None:
         "(comparisons)", "(own faults)", "(references)", "(rejudged)", "Ada",
     ]  # fmt: skip
     first, second, *_ = costs_report(found).blocks
-    assert first == Text("In all 500.0 s, $0.50.")
-    words = "400.0 s, $0.40 of it in (brackets) count for no quota."
+    assert first == Text("In all: 500.0 s, $0.50.")
+    words = "Of this, 400.0 s, $0.40 count for no quota: the lines in brackets."
     assert second == Text(words, Tone.QUIET)
 
 
