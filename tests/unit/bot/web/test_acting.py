@@ -348,7 +348,14 @@ async def test_who_has_no_right_to_it_neither_creates_nor_edits_nor_decides(
     door: WebContext, place: Place
 ) -> None:
     eve, _ = await signed_in(door, "eve")
-    for path in ("/create", "/admin", "/admin/audit", "/edit/vectoradd", "/edit/vectoradd/delete"):
+    for path in (
+        "/create",
+        "/admin",
+        "/admin/audit",
+        "/admin/costs",
+        "/edit/vectoradd",
+        "/edit/vectoradd/delete",
+    ):
         assert (await eve.get(path)).status_code == 403, path
     assert (await eve.get("/edit/vectoradd/keepsake")).status_code == 403
     for path in ("/create", "/create/look", "/edit/vectoradd/look", "/edit/vectoradd/task"):
