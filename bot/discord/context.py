@@ -8,7 +8,6 @@ import discord
 from discord import app_commands
 
 from bot.domain.accounts import Person
-from bot.domain.status import Prices
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
 
@@ -28,8 +27,6 @@ class DiscordSettings:
     gateway_url: str | None = None
     trusted_guilds: frozenset[int] = frozenset()
     """Guilds whose roles count; if empty, see `roles.is_trusted`."""
-    prices: Prices = field(default_factory=dict)
-    """What a second of each GPU type costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +39,6 @@ class DiscordContext:
     """How long a process of this front end holds something without a heartbeat."""
     connection: ServiceConnection = field(default_factory=lambda: ServiceConnection(FRONT_END))
     """The state of the connection to Discord, for readiness and metrics."""
-    prices: Prices = field(default_factory=dict)
-    """What a second of each GPU type costs."""
 
     @property
     def heartbeat_s(self) -> float:

@@ -332,7 +332,9 @@ def _as_message(draft: draw.MessageDraft, nonce: str) -> _Message:
 
 async def status_of(context: DiscordContext, submission: SubmissionId) -> SubmissionStatus:
     """Return the current state of a submission, with its costs."""
-    return with_costs(await submission_status(context.store, submission), context.prices)
+    return with_costs(
+        await submission_status(context.store, submission), context.store.costs.prices
+    )
 
 
 async def full_report(context: DiscordContext, status: SubmissionStatus) -> Report:

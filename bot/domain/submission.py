@@ -118,6 +118,10 @@ class NewSubmission:
     profile: ProfileOptions | None = None
     warning: str = ""
     """A warning for its submitter; see `Submission`."""
+    limit_s: float = 0.0
+    """The most seconds that each of its jobs may take."""
+    cards: int = 1
+    """How many GPUs a job uses; on the CPU always one."""
 
 
 class SubmissionState(StrEnum):

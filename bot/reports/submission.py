@@ -8,12 +8,13 @@ from io import BytesIO
 from itertools import groupby
 from statistics import median
 
+from bot.domain.costs import gpu_time_line
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted, ended_early, judged
 from bot.domain.speedups import show_score
-from bot.domain.status import JobStatus, SubmissionStatus, numbered, show_cost
+from bot.domain.status import JobStatus, SubmissionStatus, numbered
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines
@@ -67,7 +68,7 @@ def evaluation_report(
     evaluation: Evaluation, title: str | None = None, *, cost: float | None = None
 ) -> Report:
     """Return everything in an evaluation; for viewers with fewer rights, pass a disclosed one."""
-    blocks: list[Block] = [verdict_line(evaluation, cost)]
+    blocks: list[Block] = [verdict_line(evaluation)]
     if evaluation.message:
         blocks.append(Text(evaluation.message, _tone(evaluation.verdict)))
     if evaluation.cases:
@@ -89,19 +90,18 @@ def evaluation_report(
         blocks.append(Text(IN_PROCESS, Tone.QUIET))
     if evaluation.log:
         blocks.append(Log("submission output", evaluation.log))
-    blocks += [Text(line, Tone.QUIET) for line in machine_lines(evaluation)]
+    used = gpu_time_line(evaluation.gpu, evaluation.gpu_s, cost)
+    blocks += [Text(line, Tone.QUIET) for line in (used, *machine_lines(evaluation))]
     return Report(title or f"{evaluation.task} on {evaluation.gpu}", tuple(blocks))
 
 
-def verdict_line(evaluation: Evaluation, cost: float | None = None) -> Text:
-    """Return the verdict, the stage that failed, the evaluation's duration, and its cost."""
+def verdict_line(evaluation: Evaluation) -> Text:
+    """Return the verdict, the stage that failed, and the evaluation's duration."""
     where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
     words = VERDICT_WORDS[evaluation.verdict]
-    spent = f"{evaluation.wall_s:.1f} s in total{_gpu_time(evaluation)}"
-    if cost is not None:
-        spent += f", cost {show_cost(cost)}"
+    total = f"{evaluation.wall_s:.1f} s in total"
     return Text(
-        f"{words}{where}, {evaluation.mode} on {evaluation.gpu}, {spent}", _tone(evaluation.verdict)
+        f"{words}{where}, {evaluation.mode} on {evaluation.gpu}, {total}", _tone(evaluation.verdict)
     )
 
 
@@ -134,13 +134,6 @@ def _lifted(evaluation: Evaluation) -> Iterator[str]:
                 f"{case.spec}: {show_time(counts)} counts; the submission's own clock says "
                 f"{show_time(claimed)}, which the judge's does not confirm"
             )
-
-
-def _gpu_time(evaluation: Evaluation) -> str:
-    """Return the GPU time, if it differs from the total time."""
-    if evaluation.gpu_s == evaluation.wall_s:
-        return ""
-    return f", {evaluation.gpu_s:.1f} GPU seconds"
 
 
 def _runs(evaluation: Evaluation) -> Iterator[str]:
@@ -246,6 +239,9 @@ def _waiting(progress: JobStatus) -> str:
     words = "queued"
     if progress.place is not None:
         words += f", position {progress.place.position}"
+        if progress.job.waits:
+            words += f"; {progress.job.waits}"
+            return words
         if progress.place.paused is not None:
             words += f"; {progress.job.gpu} is paused: {progress.place.paused}"
         elif progress.place.estimate_s is not None:

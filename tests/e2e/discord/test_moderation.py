@@ -90,6 +90,30 @@ async def test_of_a_rush_just_the_quota_is_admitted_and_the_rest_learns_when_it_
     stage.server.assert_clean()
 
 
+async def test_gpu_time_is_capped_with_the_same_command_and_the_costs_are_told(
+    stage: Scene,
+) -> None:
+    carol, bob = stage.carol, stage.bob
+    await stored(stage, bob, "time_us=9", "paid.py", "benchmark")
+    cap: dict[str, Value] = {"gpu_seconds": 1, "leaderboard_name": "identity"}
+    said_of = await said(carol, "admin limit", **cap)
+    assert said_of == "GPU time is limited: each person's 1 s a day for this leaderboard."
+    refused = await (await stage.submit(bob)).final()
+    assert "which is more than each person's 1 s a day" in refused.text
+    drop: dict[str, Value] = {"what": "GPU seconds", "leaderboard_name": "identity"}
+    assert await said(carol, "admin unlimit", **drop) == "The limit is removed."
+    several: dict[str, Value] = {"gpu_seconds": 3, "dollars": 2.0}
+    for wrong in ({}, {"most": 3}, several):
+        assert "give most and minutes" in await said(carol, "admin limit", **wrong)
+    assert "no gpu named" in await said(carol, "admin limit", dollars=2.0, gpu="H900")
+    costs = await said(carol, "admin costs", days="7 days")
+    assert "by person" in costs
+    table = [line for line in costs.splitlines() if "  " in line]
+    assert len(table) >= 8
+    assert max(map(len, table)) <= 38  # what a phone shows of a code block
+    stage.server.assert_clean()
+
+
 async def test_who_is_banned_is_stopped_and_refused_everywhere(stage: Scene) -> None:
     carol, bob = stage.carol, stage.bob
     done = await stored(stage, bob, "time_us=9", "before.py", "benchmark")

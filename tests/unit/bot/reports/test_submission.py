@@ -161,9 +161,10 @@ def test_raw_runs_and_costs_are_told_at_a_glance() -> None:
     words = _texts(evaluation_report(alone))
     (runs,) = [each for each in words if " runs, " in each]
     assert runs.endswith("5 runs, 28.0 us to 31.0 us; median per round: 30.0 us, 28.8 us")
-    assert "GPU seconds" not in words[0]
-    several = alone.model_copy(update={"gpus": 4, "wall_s": 2.0})
-    assert _texts(evaluation_report(several))[0].endswith("2.0 s in total, 8.0 GPU seconds")
+    several = alone.model_copy(update={"gpus": 4, "wall_s": 2.0, "gpu": "L4"})
+    words = _texts(evaluation_report(several, cost=0.5))
+    assert words[0].endswith("2.0 s in total")
+    assert "GPU time 8.0 s on L4, about $0.50" in words
 
 
 def test_a_profile_tells_the_occupancy_of_its_kernels_and_no_other_mode_does() -> None:

@@ -1,5 +1,5 @@
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from typing_extensions import override
@@ -21,6 +21,8 @@ from runners.contract.task import Mode
 from tests.doubles.dispatching import dispatching, failing, failing_to_read, silent, until
 from tests.doubles.factories import make_capabilities
 from tests.doubles.place import Place
+
+EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RecordingRunner(fake.FakeRunner):
@@ -221,6 +223,8 @@ async def test_a_running_job_stops_when_its_person_asks(place: Place, told_by: s
         await until_state(place, submission, JobState.CANCELLED)
         await until_state(place, await place.submit(), JobState.SUCCEEDED)
     assert runner.started == 2
+    _, cancelled = sorted(each.used_s for each in await place.store.costs.counted(EVER))
+    assert 0 < cancelled < 60
 
 
 async def test_work_whose_lease_was_lost_is_stopped_and_its_result_dropped(place: Place) -> None:
