@@ -72,6 +72,19 @@ class Display:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadKey:
+    """The thread in which a front end shows a board's runs, in one guild.
+
+    It is the private thread of `person`; without a person, the board's public thread.
+    """
+
+    door: str
+    guild: str
+    board: BoardId
+    person: PersonId | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SubmissionRequest:
     """An unchecked request of a front end; a missing board or GPU type is that of the header."""
 

@@ -15,6 +15,7 @@ from tests.doubles.memory_store.boards import MemoryBoards
 from tests.doubles.memory_store.competitions import MemoryCompetitions
 from tests.doubles.memory_store.confirmations import MemoryConfirmations, MemoryFinals
 from tests.doubles.memory_store.delivery import (
+    MemoryBoardThreads,
     MemoryDisplays,
     MemoryListeners,
     MemoryOutbox,
@@ -50,6 +51,7 @@ class MemoryStore:
         self.tokens = MemoryTokens(tables)
         self.rights = MemoryRights(clock)
         self.displays = MemoryDisplays(tables)
+        self.board_threads = MemoryBoardThreads(tables)
         self.publications = MemoryPublications(tables)
         self.check_runs = MemoryCheckRuns(tables, self.publications)
         self.interactions = MemoryInteractions(clock)
