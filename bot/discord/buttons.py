@@ -15,7 +15,8 @@ from typing_extensions import override
 from bot.discord.channels import display_for, may_open_thread
 from bot.discord.context import FRONT_END, Interaction, context_of
 from bot.discord.escaping import plain
-from bot.discord.responses import InteractionReply, replying
+from bot.discord.interaction_claims import replying
+from bot.discord.responses import InteractionReply
 from bot.discord.roles import viewer_of
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
@@ -92,7 +93,7 @@ async def cancel(answer: InteractionReply, submission: SubmissionId) -> None:
     stopped = await submissions.cancel(context_of(answer.interaction).store, viewer, submission)
     if not stopped:
         raise UserError("finished", f"submission {submission} has already ended")
-    await answer.say(f"Stopping submission #{submission}.")
+    await answer.conclude(f"Stopping submission #{submission}.")
 
 
 async def run_again(
@@ -198,7 +199,7 @@ async def _rejudge(answer: InteractionReply, viewer: Viewer, board: Board, versi
     store = context_of(answer.interaction).store
     count, present = await submissions.rejudge_from(store, viewer, board, version)
     subject = "1 submission is" if count == 1 else f"{count} submissions are"
-    await answer.say(
+    await answer.conclude(
         f"{subject} judged by task version {present}; the standings fill as results come."
     )
 
@@ -228,7 +229,7 @@ class CheckButton(
         async with replying(interaction) as answer:
             viewer, store = await viewer_of(interaction), context_of(interaction).store
             await cancel_publication(store, viewer, FRONT_END, self.number)
-            await answer.say("Stopping the check; nothing will be published.")
+            await answer.conclude("Stopping the check; nothing will be published.")
 
 
 def check_buttons(number: PublicationId) -> discord.ui.View:

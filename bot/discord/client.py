@@ -22,6 +22,7 @@ from typing_extensions import override
 from yarl import URL
 
 from bot.discord import buttons, channels, commands, notifications, pagination, responses, roles
+from bot.discord import interaction_claims as claims
 from bot.discord.context import DiscordContext, DiscordSettings
 from bot.discord.publication_thread import run_publications
 from bot.discord.submission_thread import run_displays
@@ -105,7 +106,7 @@ class PodiumClient(discord.Client):
 
     async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
         """Answer clicks that neither this process nor another one handles."""
-        await responses.answer_unhandled_click(interaction)
+        await claims.answer_unhandled_click(interaction)
 
     async def _publish_commands(self) -> None:
         """Register the commands with Discord, unless they are unchanged."""

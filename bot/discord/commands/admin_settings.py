@@ -8,7 +8,7 @@ from discord import app_commands
 
 from bot.discord import channels, notifications, options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
-from bot.discord.responses import replying
+from bot.discord.interaction_claims import replying
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
 from bot.domain.notifications import NotificationKind
@@ -53,7 +53,7 @@ async def limit(
         board = await _board(interaction, leaderboard_name)
         wanted = RateLimit(most, timedelta(minutes=minutes), board, mode)
         await moderation.set_limit(context.store, decision, wanted)
-        await answer.say(f"Each person may submit at most {most} in {wanted.window_words}.")
+        await answer.conclude(f"Each person may submit at most {most} in {wanted.window_words}.")
 
 
 @app_commands.command(description="Remove the limit of this board and mode")
@@ -76,7 +76,7 @@ async def unlimit(
         context = context_of(interaction)
         board = await _board(interaction, leaderboard_name)
         await moderation.drop_limit(context.store, decision, board, mode)
-        await answer.say("The limit is removed.")
+        await answer.conclude("The limit is removed.")
 
 
 @app_commands.command(description="Active limits, pauses and bans")
@@ -107,7 +107,7 @@ async def allow(interaction: Interaction, channel: discord.TextChannel) -> None:
         decision = await roles.admin_decision(interaction, channel.name)
         async with _audited(store, decision, "channel-allow", channel) as tx:
             await tx.moderation.open_channel(channels.guild_key(channel.guild.id), str(channel.id))
-        await answer.say(f"Submissions are allowed in {channel.mention}.")
+        await answer.conclude(f"Submissions are allowed in {channel.mention}.")
 
 
 @app_commands.command(name="channel-forbid", description="Stop submissions in a channel")
@@ -122,7 +122,7 @@ async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None
                 channels.guild_key(channel.guild.id), str(channel.id)
             ):
                 raise UserError("not-allowed", f"#{channel.name} was not an allowed channel")
-        await answer.say(f"Submissions are no longer allowed in {channel.mention}.")
+        await answer.conclude(f"Submissions are no longer allowed in {channel.mention}.")
 
 
 def _audited(
@@ -170,4 +170,4 @@ async def notices(
                 await set_notifications(tx, roles.channel_address(channel.id), choices)
             )
             await tx.audit.record(actor.id, "notices", _subject(channel), kinds)
-        await answer.say(f"{channel.mention} gets notifications about: {kinds}.")
+        await answer.conclude(f"{channel.mention} gets notifications about: {kinds}.")

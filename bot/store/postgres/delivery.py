@@ -254,9 +254,7 @@ class PostgresInteractions:
     async def answer_of(self, interaction: str) -> records.KeptAnswer:
         since = self._clock.now() - records.TOKEN_TTL
         row = await self._database.row("interactions.answer_of", interaction, since)
-        return (
-            records.KeptAnswer() if row is None else records.KeptAnswer(row["done"], row["token"])
-        )
+        return records.KeptAnswer(*(row or ()))
 
     async def drop_token(self, interaction: str) -> bool:
         return await self._database.row("interactions.drop_token", interaction) is not None
