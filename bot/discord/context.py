@@ -56,6 +56,11 @@ class DiscordContext:
         return await self.store.people.ensure(f"{FRONT_END}:{user.id}", name)
 
 
+def interaction_key(interaction: Interaction) -> str:
+    """Return the interaction's id in the store, also the idempotency key of what it creates."""
+    return f"{FRONT_END}:{interaction.id}"
+
+
 def context_of(interaction: Interaction) -> DiscordContext:
     """Return the context of the client that received an interaction."""
     context = getattr(interaction.client, "context", None)

@@ -21,7 +21,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from bot.discord import responses
-from bot.discord.context import FRONT_END, DiscordContext, Interaction, context_of
+from bot.discord.context import FRONT_END, DiscordContext, Interaction, context_of, interaction_key
 from bot.discord.responses import InteractionReply
 from bot.domain.errors import StoreError
 from bot.domain.records import InteractionRequest
@@ -62,11 +62,6 @@ class ResumedInteraction:
 
 RESUMED: ContextVar[ResumedInteraction | None] = ContextVar("resumed", default=None)
 """Set while `unfinished.py` dispatches an interaction; the task of its command inherits it."""
-
-
-def interaction_key(interaction: Interaction) -> str:
-    """Return the interaction's id in the store, also the idempotency key of what it creates."""
-    return f"{FRONT_END}:{interaction.id}"
 
 
 def request_json(interaction: Interaction, answers: Mapping[str, Any]) -> str:

@@ -337,14 +337,6 @@ class InteractionRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
-    """Whether a request is done, and the token with which its answer may still be edited."""
-
-    done: bool = True
-    token: str | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class OpenRequest:
     """A request that some process started and did not finish; `tries` includes this attempt."""
 

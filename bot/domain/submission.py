@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -69,6 +69,14 @@ class Display:
     place: str
     claims: int
     """How often a process has claimed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """Whether a request is done, and the token with which its answer may still be edited."""
+
+    done: bool = True
+    token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Protocol
 
-from bot.domain.ids import JobId, NotificationId, SubmissionId
+from bot.domain.ids import JobId, NotificationId, PersonId, SubmissionId
 from bot.domain.notifications import Delivery, Notification, NotificationKind
-from bot.domain.records import InteractionRequest, KeptAnswer, OpenRequest, UnannouncedScore
-from bot.domain.submission import Display, ThreadKey
+from bot.domain.records import InteractionRequest, OpenRequest, UnannouncedScore
+from bot.domain.submission import Display, KeptAnswer, ThreadKey
 
 
 class Listeners(Protocol):
@@ -79,6 +79,12 @@ class Displays(Protocol):
 
     async def find(self, submission: SubmissionId) -> Display | None:
         """Return the display of a submission, finished or not."""
+
+    async def converse(self, person: PersonId, conversation: str) -> None:
+        """Store where a front end and the person exchange direct messages."""
+
+    async def conversation(self, person: PersonId) -> str | None:
+        """Return where they have exchanged direct messages; None if they have not."""
 
 
 class BoardThreads(Protocol):

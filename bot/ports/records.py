@@ -34,12 +34,6 @@ class People(Protocol):
 
     async def find(self, identity: str) -> Person | None: ...
 
-    async def converse(self, person: PersonId, conversation: str) -> None:
-        """Store where a front end and the person exchange direct messages."""
-
-    async def conversation(self, person: PersonId) -> str | None:
-        """Return where they have exchanged direct messages; None if they have not."""
-
 
 class Boards(Protocol):
     """Boards and the versions of their tasks."""

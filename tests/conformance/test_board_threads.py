@@ -97,9 +97,8 @@ async def test_the_threads_of_a_deleted_board_are_unknown(scene: Scene) -> None:
 
 
 async def test_where_a_person_exchanges_direct_messages_is_stored(scene: Scene) -> None:
-    people = scene.store.people
-    assert await people.conversation(scene.ada.id) is None
-    await people.converse(scene.ada.id, "12")
-    await people.converse(scene.ada.id, "13")
-    assert await people.conversation(scene.ada.id) == "13"
-    assert (await people.get(scene.ada.id)) == scene.ada
+    displays = scene.store.displays
+    assert await displays.conversation(scene.ada.id) is None
+    await displays.converse(scene.ada.id, "12")
+    await displays.converse(scene.ada.id, "13")
+    assert await displays.conversation(scene.ada.id) == "13"

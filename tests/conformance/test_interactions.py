@@ -3,7 +3,8 @@
 import asyncio
 from datetime import timedelta
 
-from bot.domain.records import InteractionRequest, KeptAnswer, OpenRequest
+from bot.domain.records import InteractionRequest, OpenRequest
+from bot.domain.submission import KeptAnswer
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 

@@ -16,8 +16,15 @@ from typing_extensions import override
 
 from bot.discord import buttons, options, roles
 from bot.discord.channels import display_for, require_submission_channel
-from bot.discord.context import DiscordContext, Interaction, Tree, add_commands, context_of
-from bot.discord.interaction_claims import earlier_answers, interaction_key, replying
+from bot.discord.context import (
+    DiscordContext,
+    Interaction,
+    Tree,
+    add_commands,
+    context_of,
+    interaction_key,
+)
+from bot.discord.interaction_claims import earlier_answers, replying
 from bot.discord.responses import InteractionReply
 from bot.discord.submission_steps import full_report, status_of
 from bot.domain import acceptance
@@ -219,7 +226,7 @@ async def submit_upload(answer: InteractionReply, upload: SubmissionUpload) -> N
             raise
         await _ask_for_gpus(context, answer, upload)
         return
-    await answer.say(buttons.stored_message(answer.interaction, stored))
+    await buttons.say_stored(answer, stored)
 
 
 async def _store(

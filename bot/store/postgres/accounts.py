@@ -128,13 +128,6 @@ class PostgresPeople:
         row = await self._database.row("people.find", identity)
         return None if row is None else _person(row)
 
-    async def converse(self, person: PersonId, conversation: str) -> None:
-        await self._database.rows("people.converse", person, conversation)
-
-    async def conversation(self, person: PersonId) -> str | None:
-        row = await self._database.row("people.conversation", person)
-        return None if row is None else row["conversation"]
-
 
 def _person(row: Record) -> Person:
     """Convert a row of `people`."""

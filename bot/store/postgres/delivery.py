@@ -8,7 +8,7 @@ from asyncpg import Record
 from bot.domain import records
 from bot.domain.ids import BoardId, JobId, NotificationId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.notifications import Delivery, Notification, NotificationKind
-from bot.domain.submission import Display, ThreadKey
+from bot.domain.submission import Display, KeptAnswer, ThreadKey
 from bot.ports import Clock
 from bot.store.postgres.database import Connection, Database, query, storable
 
@@ -159,6 +159,13 @@ class PostgresDisplays:
         row = await self._database.row("displays.find", submission)
         return None if row is None else _display(row)
 
+    async def converse(self, person: PersonId, conversation: str) -> None:
+        await self._database.rows("people.converse", person, conversation)
+
+    async def conversation(self, person: PersonId) -> str | None:
+        row = await self._database.row("people.conversation", person)
+        return None if row is None else row["conversation"]
+
 
 def _display(row: Record) -> Display:
     """Convert a row of `displays` with its submission's person."""
@@ -167,7 +174,7 @@ def _display(row: Record) -> Display:
 
 
 class PostgresBoardThreads:
-    """Threads by front end, guild, board and person; 0 stands for nobody."""
+    """Threads by front end, guild, board and person; 0 stands for no person."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -251,10 +258,10 @@ class PostgresInteractions:
         values = interaction, owner, self._clock.now(), keep_token
         return await self._database.row("interactions.finish", *values) is not None
 
-    async def answer_of(self, interaction: str) -> records.KeptAnswer:
+    async def answer_of(self, interaction: str) -> KeptAnswer:
         since = self._clock.now() - records.TOKEN_TTL
         row = await self._database.row("interactions.answer_of", interaction, since)
-        return records.KeptAnswer(*(row or ()))
+        return KeptAnswer(*(row or ()))
 
     async def drop_token(self, interaction: str) -> bool:
         return await self._database.row("interactions.drop_token", interaction) is not None

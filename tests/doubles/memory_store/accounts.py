@@ -38,12 +38,6 @@ class MemoryPeople:
         people = self._tables.people.values()
         return next((person for person in people if person.identity == wanted), None)
 
-    async def converse(self, person: PersonId, conversation: str) -> None:
-        self._tables.conversations[person] = conversation
-
-    async def conversation(self, person: PersonId) -> str | None:
-        return self._tables.conversations.get(person)
-
 
 @dataclass(slots=True)
 class MemoryRights:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.domain.ids import JobId, NotificationId, SubmissionId
+from bot.domain.ids import JobId, NotificationId, PersonId, SubmissionId
 from bot.domain.notifications import Delivery, Notification, NotificationKind
 from bot.domain.records import UnannouncedScore
 from bot.domain.submission import Display, ThreadKey
@@ -65,6 +65,12 @@ class MemoryDisplays:
 
     async def find(self, submission: SubmissionId) -> Display | None:
         return self._display(submission) if submission in self._tables.displays else None
+
+    async def converse(self, person: PersonId, conversation: str) -> None:
+        self._tables.conversations[person] = conversation
+
+    async def conversation(self, person: PersonId) -> str | None:
+        return self._tables.conversations.get(person)
 
     def _held(self, owner: str) -> Iterator[tuple[SubmissionId, Shown]]:
         for number, shown in sorted(self._tables.displays.items()):

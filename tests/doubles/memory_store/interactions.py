@@ -7,9 +7,9 @@ from bot.domain.records import (
     REQUEST_TTL,
     TOKEN_TTL,
     InteractionRequest,
-    KeptAnswer,
     OpenRequest,
 )
+from bot.domain.submission import KeptAnswer
 from bot.ports import Clock
 from bot.store.postgres.database import storable
 

@@ -29,9 +29,9 @@ def _news(who: Person, where: Channel, words: str) -> list[Message]:
 
 async def _ranked(stage: Scene, who: Person, time_us: float) -> None:
     run = await stage.submit(who, f"time_us={time_us}", name=f"t{time_us}.py")
-    await run.final()
-    thread = await who.sees_thread(f"t{time_us}.py on identity")
-    await who.sees("passed, ranked on CPU", thread, within=NEWS_S)
+    number = (await run.final()).text.split("#")[1].split()[0]
+    thread = await who.sees_thread("identity: ", within=NEWS_S)
+    await who.sees(f"submission #{number}:", thread, within=NEWS_S)
 
 
 async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Scene) -> None:

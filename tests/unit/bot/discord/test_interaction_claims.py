@@ -12,12 +12,11 @@ import pytest
 import structlog
 
 from bot.discord import interaction_claims as module
-from bot.discord.context import DiscordContext
+from bot.discord.context import DiscordContext, interaction_key
 from bot.discord.interaction_claims import (
     DATABASE_UNAVAILABLE,
     FIRST_LEASE,
     direct_response,
-    interaction_key,
     replacing,
     replying,
 )
