@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import discord
 from discord import app_commands
+from typing_extensions import override
 
 from bot.discord import channels, notifications, options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
@@ -98,9 +99,36 @@ async def _board(interaction: Interaction, name: str | None) -> BoardId | None:
     return (await lookup.find_board(context_of(interaction).store, viewer, name)).id
 
 
+class _TextChannel(app_commands.Transformer):
+    """A text channel that is not for announcements: those have no private threads."""
+
+    @property
+    @override
+    def type(self) -> discord.AppCommandOptionType:
+        return discord.AppCommandOptionType.channel
+
+    @property
+    @override
+    def channel_types(self) -> list[discord.ChannelType]:
+        return [discord.ChannelType.text]
+
+    @override
+    async def transform(
+        self, interaction: Interaction, value: app_commands.AppCommandChannel
+    ) -> discord.TextChannel:
+        del interaction
+        found = value.resolve()
+        if not isinstance(found, discord.TextChannel) or found.is_news():
+            raise UserError("wrong-channel", "choose a text channel that I can see")
+        return found
+
+
 @app_commands.command(name="channel-allow", description="Allow submissions in a channel")
-@app_commands.describe(channel="Channel; the first one you allow replaces #submissions")
-async def allow(interaction: Interaction, channel: discord.TextChannel) -> None:
+@app_commands.describe(channel="Text channel; the first one you allow replaces #submissions")
+async def allow(
+    interaction: Interaction,
+    channel: app_commands.Transform[discord.TextChannel, _TextChannel],
+) -> None:
     """Add to the channels that are already allowed."""
     async with replying(interaction) as answer:
         store = context_of(interaction).store
