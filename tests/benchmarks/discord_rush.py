@@ -185,7 +185,8 @@ def report(rush: Rush, ended: dict[int, float], left: int) -> bool:
         f"{len(rush.server.requests)}, refused: {sum(refused.values())} {dict(refused) or ''}"
     )
     print(
-        f"not answered or stored: {len(rush.refusals)} {rush.refusals[:1]}, displays not finished: {left}"
+        f"not answered or stored: {len(rush.refusals)} {rush.refusals[:1]}, "
+        f"displays not finished: {left}"
     )
     whole = len(rush.answered) == len(rush.reported) == len(rush.runs)
     soon = at(0.99, acknowledged) < ACKNOWLEDGED_S and max(answered) < ANSWERED_S
