@@ -60,10 +60,10 @@ def thread_states(pid: int) -> dict[int, str]:
 
 def _state(path: str) -> str:
     try:
-        stat = Path(path).read_text()
+        stat = Path(path).read_bytes()  # the name in it may be any bytes
     except (FileNotFoundError, ProcessLookupError):
         return "X"
-    return stat.rsplit(")", 1)[1].split()[0]
+    return stat.rsplit(b")", 1)[1].split()[0].decode()
 
 
 def living_threads(pid: int) -> list[int]:

@@ -114,6 +114,7 @@ def _pending_json(found: Confirmation) -> Json:
         "person": found.person_name,
         "time_ns": None if found.held is None else found.held.time_ns,
         "half_width_ns": None if found.held is None else found.held.half_width_ns,
+        "resolution_ns": None if found.held is None else found.held.resolution_ns,
         "place": found.place,
         "submission": found.submission,
     }
@@ -125,6 +126,8 @@ def final_json(final: Final) -> Json:
         "gpu": final.gpu,
         "top": final.top,
         "compared": final.compared,
+        "comparison_s": final.comparison_s,
+        "left": None if final.entries is None or final.rows is not None else final.left,
         "ended_at": None if final.ended_at is None else final.ended_at.isoformat(),
         "rows": None if final.rows is None else [asdict(each) for each in final.rows],
     }
@@ -230,6 +233,8 @@ def _job_json(status: JobStatus) -> Json:
         "message": "" if evaluation is None else evaluation.message,
         "cost": status.cost,
         "confirmation": _confirmation_json(status.confirmation),
+        "lost_place": status.lost and asdict(status.lost),
+        "ranks": status.ranks and asdict(status.ranks),
         "cases": [] if evaluation is None else [case_json(case) for case in evaluation.cases],
     }
 
@@ -267,6 +272,8 @@ def history_json(entry: HistoryEntry) -> Json:
                 "half_width_ns": None if result.score is None else result.score.half_width_ns,
                 "resolution_ns": None if result.score is None else result.score.resolution_ns,
                 "claimed_ns": None if result.score is None else result.score.claimed_ns,
+                "confirmation": result.confirmation and result.confirmation.value,
+                "lost_to": result.lost_to,
             }
             for result in entry.results
         ],

@@ -88,6 +88,7 @@ class Confirmation:
     """The place that the run would take."""
     state: ConfirmationState
     created_at: datetime
+    decided_at: datetime | None = None
     final: FinalId | None = None
     held: ScoreValue | None = None
     """The score that is held back."""
@@ -115,6 +116,24 @@ class Confirmation:
         if self.state is not ConfirmationState.REFUSED:
             return self
         return replace(self, reason="it failed in its comparison")
+
+
+@dataclass(frozen=True, slots=True)
+class LostPlace:
+    """A first place that another run took from a run, or shares, by a comparison of the two."""
+
+    place: int
+    submission: SubmissionId
+    person_name: str
+    shared: bool
+    ratio: PairRatio | None
+    """The time of the other run divided by that of this one."""
+
+    @classmethod
+    def by(cls, other: Confirmation) -> "LostPlace":
+        """Return the place that the other run was confirmed to take, or to share."""
+        shared = other.state is ConfirmationState.TIED
+        return cls(other.place, other.submission, other.person_name, shared, other.ratio)
 
 
 def can_confirm(task: TaskDefinition) -> bool:

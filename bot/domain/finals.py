@@ -4,14 +4,22 @@ They are inserted one after the other into the final order: an entry that is fas
 before is compared with the next one above. So every two neighbours of the final order have met.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
 from bot.domain.confirmation import LEADS_MOST, Confirmation, level, scaled
 from bot.domain.ids import BoardId, FinalId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.scoring import Entrant, Outcome, PairRatio, Score, ScoreValue, rank_entrants
+from bot.domain.scoring import (
+    Entrant,
+    Outcome,
+    PairRatio,
+    Score,
+    ScoreValue,
+    Standing,
+    rank_entrants,
+)
 
 LEAST_TOP, DEFAULT_TOP, MOST_TOP = 2, 10, 50
 """How many entries a final may compare."""
@@ -33,8 +41,14 @@ class FinalRow:
     person_name: str
     time_ns: float
     half_width_ns: float
-    """By how much the time may be wrong."""
+    """Half of the 95 % interval; in older tables, also what the judge cannot see."""
     ratio: PairRatio | None = None
+    resolution_ns: float | None = 0.0
+
+    @property
+    def value(self) -> ScoreValue:
+        """Its time, and what is not known of it."""
+        return ScoreValue(self.time_ns, self.half_width_ns, self.resolution_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +86,18 @@ class Final:
     ended_at: datetime | None = None
     compared: int = 0
     """How many comparisons are decided."""
+    comparison_s: float | None = None
+    """The seconds that one of them took on average; None while none is decided."""
 
     @property
     def left(self) -> int:
         """How many comparisons are left at least."""
         return max(0, len(self.entries or ()) - 1 - self.compared)
+
+    @property
+    def left_s(self) -> float | None:
+        """How many seconds these take, if each takes as long as those before."""
+        return None if self.comparison_s is None else self.left * self.comparison_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,26 +185,49 @@ def _with_value(score: Score, value: ScoreValue) -> Score:
     return replace(score, value=value)
 
 
-def final_rows(places: Sequence[FinalPlace], results: Results) -> tuple[FinalRow, ...]:
-    """Return the table of a final: its places, ranked as on the board, by all its comparisons."""
+def final_standings(
+    places: Sequence[FinalPlace], results: Results, others: Iterable[Entrant]
+) -> tuple[Standing, ...]:
+    """Return the standings after a final; `others` are the people who are not in it.
+
+    What was measured in the final replaces what was compared before among its entries.
+    """
+    entries = {each.score.submission for each in places}
+    inside = [Entrant(_with_results(each.score, entries, results), 1) for each in places]
+    return rank_entrants([*inside, *others])
+
+
+def passing(standings: Sequence[Standing], entries: Container[SubmissionId]) -> Standing | None:
+    """Return the first of the others, if it would be listed before the last entry.
+
+    It is compared too. So the table is the head of the board, and no entry falls behind somebody
+    whom it never met.
+    """
+    inside = [each.score.submission in entries for each in standings]
+    place = inside.index(False) if False in inside else len(inside)
+    return standings[place] if True in inside[place:] else None
+
+
+def final_rows(standings: Sequence[Standing], places: Sequence[FinalPlace]) -> tuple[FinalRow, ...]:
+    """Return the table of a final: its places, with the ranks that they have on the board."""
     ratios = {each.score.submission: each.ratio for each in places}
-    met = [replace(each.score, met=_met(each.score.submission, results)) for each in places]
-    rows = []
-    for standing in rank_entrants(Entrant(each, 1) for each in met):
-        score = standing.score
-        rows.append(
-            FinalRow(
-                rank=standing.rank,
-                submission=score.submission,
-                person_name=score.person_name,
-                time_ns=score.value.time_ns,
-                half_width_ns=score.value.uncertainty_ns,
-                ratio=ratios[score.submission],
-            )
+    return tuple(
+        FinalRow(
+            rank=standing.rank,
+            submission=standing.score.submission,
+            person_name=standing.score.person_name,
+            time_ns=standing.score.value.time_ns,
+            half_width_ns=standing.score.value.half_width_ns,
+            ratio=ratios[standing.score.submission],
+            resolution_ns=standing.score.value.resolution_ns,
         )
-    return tuple(rows)
+        for standing in standings
+        if standing.score.submission in ratios
+    )
 
 
-def _met(entry: SubmissionId, results: Results) -> tuple[tuple[SubmissionId, PairRatio], ...]:
-    found = ((rival, ratio) for (one, rival), ratio in results.items() if one == entry)
-    return tuple((rival, ratio) for rival, ratio in found if ratio is not None)
+def _with_results(score: Score, entries: Container[SubmissionId], results: Results) -> Score:
+    own = {rival: ratio for (one, rival), ratio in results.items() if one == score.submission}
+    earlier = {rival: ratio for rival, ratio in score.met if rival not in entries}
+    met = earlier | {rival: ratio for rival, ratio in own.items() if ratio is not None}
+    return replace(score, met=tuple(met.items()))

@@ -20,7 +20,7 @@ from bot.domain.scoring import (
     records,
 )
 from bot.domain.speedups import show_score, show_speed_up
-from bot.domain.times import show_deadline, show_time
+from bot.domain.times import show_deadline
 
 LOWEST_ANNOUNCED_RANK = 10
 """The lowest rank whose loss may be announced."""
@@ -148,7 +148,7 @@ def record_notification(change: StandingsChange, board: Board, addressee: str) -
 def final_notification(final: Final, board: Board, addressee: str) -> Notification:
     """Return the notification of the result of a final, with its first places."""
     rows = [
-        f"{each.rank}. {each.person_name} {show_time(each.time_ns, each.half_width_ns)}"
+        f"{each.rank}. {each.person_name} {show_score(each.value)}"
         for each in (final.rows or ())[:MOST_FINAL_ROWS]
     ]
     text = f"Final of {board.name} ({final.gpu}): {'; '.join(rows)}."

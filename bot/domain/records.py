@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta
 
 from bot.domain.accounts import Person
 from bot.domain.board import Board
+from bot.domain.confirmation import ConfirmationState
 from bot.domain.ids import AuditId, BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.scoring import Score, ScoreValue
@@ -24,6 +25,8 @@ class JobResult:
     gpu: str
     verdict: Verdict
     score: ScoreValue | None
+    confirmation: ConfirmationState | None = None  # how its last comparison ended
+    lost_to: SubmissionId | None = None  # which run was confirmed to take its place
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,8 +265,10 @@ def is_ahead(one: ScoreValue, other: ScoreValue) -> bool:
 
 
 def leads(one: Score, other: Score) -> bool:
-    """Return whether one score is ahead of another; if it was compared with it, the ratio says."""
+    """Return whether one score is ahead of another; if both were compared, the ratio says."""
     ratio = dict(one.met).get(other.submission)
+    if ratio is None and (found := dict(other.met).get(one.submission)):
+        ratio = found.inverse
     return is_ahead(one.value, other.value) if ratio is None else ratio.outcome is Outcome.FASTER
 
 
@@ -333,7 +335,7 @@ def records(scores: Iterable[Score]) -> tuple[Score, ...]:
     """Return the first score, and each that is ahead of the record before it, oldest first."""
     found: list[Score] = []
     for each in sorted(scores, key=by_submission_time):
-        if not found or is_ahead(each.value, found[-1].value):
+        if not found or leads(each, found[-1]):
             found.append(each)
     return tuple(found)
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from bot.domain.board import Board
-from bot.domain.confirmation import Confirmation
+from bot.domain.confirmation import Confirmation, LostPlace
 from bot.domain.job import FINAL_STATES, Job, submission_state
+from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Exclusion, Submission, SubmissionState
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
 from runners.contract.gpus import gpu_types
@@ -49,6 +50,10 @@ class JobStatus:
     """What its GPU time costs, in the owner's currency; None where no price is known."""
     confirmation: Confirmation | None = None
     """Its last comparison with the holder of a place; None if it needed none."""
+    lost: LostPlace | None = None
+    """The last of the first places that another run took from it, or shares."""
+    ranks: ScoreValue | None = None
+    """The time that ranks; None if that is the time of its own run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,13 +88,13 @@ _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 _DIGITS = 4
 
 
-def show_time(time_ns: float, half_width_ns: float | None = None) -> str:
-    """Return a time such as `29.14 us ± 0.06`; the half-width is never rounded down."""
+def show_time(time_ns: float, uncertainty_ns: float | None = None) -> str:
+    """Return a time such as `29.14 us ± 0.06`; the uncertainty is never rounded down."""
     scale, unit = _unit(time_ns)
     value = time_ns / scale
-    if half_width_ns is None:
+    if uncertainty_ns is None:
         return f"{value:.{_decimals(value, 3)}f} {unit}"
-    half = half_width_ns / scale
+    half = uncertainty_ns / scale
     decimals = _decimals_for(value, half)
     return f"{value:.{decimals}f} {unit} ± {_round_up(half, decimals):.{decimals}f}"
 

@@ -1,5 +1,6 @@
 """Comparisons of submissions with the holders of the first places, and finals."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from bot.domain.confirmation import Confirmation, ConfirmationState
@@ -36,6 +37,13 @@ class Confirmations(Protocol):
 
     async def of(self, submission: SubmissionId) -> tuple[Confirmation, ...]:
         """Return the comparisons of a submission outside of finals, oldest first."""
+
+    async def concerning(self, submissions: Sequence[SubmissionId]) -> tuple[Confirmation, ...]:
+        """Return what people are told of these runs outside of finals, oldest first.
+
+        That is the comparisons that they needed, and those by which they lost or share a place.
+        Leaves out what an excluded run waits for, and the places that it took.
+        """
 
     async def pending(self, version: TaskVersionId, gpu: str) -> tuple[Confirmation, ...]:
         """Return the pending comparisons of a leaderboard, oldest first."""

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from bot.domain.confirmation import Confirmation, ConfirmationState
+from bot.domain.confirmation import Confirmation, ConfirmationState, LostPlace
 from bot.domain.finals import Final
 from bot.domain.scoring import Outcome, PairRatio
-from bot.domain.status import SubmissionStatus
-from bot.domain.times import ordinal, show_time
+from bot.domain.speedups import show_score
+from bot.domain.status import JobStatus, SubmissionStatus
+from bot.domain.times import ordinal, show_span
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 
 _PENDING_COLUMNS = (
@@ -24,11 +25,44 @@ _FINAL_COLUMNS = (
 )
 
 
+STATE_WORDS = {
+    ConfirmationState.PENDING: "confirmation pending",
+    ConfirmationState.CONFIRMED: "confirmed",
+    ConfirmationState.TIED: "tied in its comparison",
+    ConfirmationState.SLOWER: "not confirmed: slower in its comparison",
+    ConfirmationState.REFUSED: "not ranked: failed in its comparison",
+    ConfirmationState.UNDECIDED: "not confirmed: could not be compared",
+}
+"""How a comparison ended, in a few words."""
+
+
 def confirmation_lines(status: SubmissionStatus) -> Iterator[Text]:
-    """Yield a line for each GPU type on which a submission is or was compared."""
+    """Yield a line for each GPU type on which a submission is or was compared, or lost a place."""
     for each in status.jobs:
-        if each.confirmation is not None:
-            yield confirmation_line(each.confirmation)
+        yield from compared_lines(each)
+
+
+def compared_lines(job: JobStatus) -> Iterator[Text]:
+    """Yield how a run's comparison ended, to whom it lost its place, and what time ranks."""
+    if job.confirmation is not None:
+        yield confirmation_line(job.confirmation)
+    if job.lost is not None:
+        yield lost_line(job.job.gpu, job.lost)
+    if job.ranks is not None:
+        yield Text(
+            f"{job.job.gpu}: {show_score(job.ranks)} is the time that ranks: it follows from "
+            "comparisons, in which this and other runs were timed in turns on one machine"
+        )
+
+
+def lost_line(gpu: str, found: LostPlace) -> Text:
+    """Return in a sentence which run took a place, or shares it."""
+    other = f"#{found.submission} by {found.person_name}"
+    place = f"{ordinal(found.place)} place"
+    if found.shared:
+        return Text(f"{gpu}: shares {place} with {other}, which was compared with it")
+    difference = _difference(found.ratio)
+    return Text(f"{gpu}: lost {place} to {other}, {difference} in a comparison of the two")
 
 
 def confirmation_line(found: Confirmation) -> Text:
@@ -42,7 +76,7 @@ def confirmation_line(found: Confirmation) -> Text:
         "keeps the place",
         ConfirmationState.REFUSED: f"not ranked: {found.reason}",
         ConfirmationState.UNDECIDED: f"not confirmed: {found.reason}, who is not displaced",
-        ConfirmationState.DROPPED: f"confirmation not needed: {found.reason}",
+        ConfirmationState.DROPPED: f"no confirmation: {found.reason}",
     }
     tones = {ConfirmationState.CONFIRMED: Tone.GOOD, ConfirmationState.REFUSED: Tone.BAD}
     return Text(f"{found.gpu}: {words[found.state]}", tones.get(found.state, Tone.PLAIN))
@@ -80,7 +114,7 @@ def pending_table(pending: Sequence[Confirmation]) -> Table:
     rows = tuple(
         (
             each.person_name,
-            "" if each.held is None else show_time(each.held.time_ns, each.held.half_width_ns),
+            "" if each.held is None else show_score(each.held),
             f"would take {ordinal(each.place)}",
             f"#{each.submission}",
         )
@@ -91,13 +125,16 @@ def pending_table(pending: Sequence[Confirmation]) -> Table:
 
 def final_line(final: Final) -> str:
     """Return how far a final is."""
-    head = f"final of the first {final.top} on {final.gpu}"
+    entries = final.top if final.entries is None else len(final.entries)
+    head = f"final of the first {entries} on {final.gpu}"
     if final.rows is not None and final.ended_at is not None:
         return f"{head}: ended on {final.ended_at:%Y-%m-%d %H:%M} UTC"
     if final.entries is None:
         return f"{head}: waits for runs that are not judged or confirmed yet"
-    made = f"{final.compared} comparison{'' if final.compared == 1 else 's'} made"
-    return f"{head}: {made}, at least {final.left} left"
+    least = final.compared + final.left
+    made = f"{final.compared} of at least {least} comparison{'' if least == 1 else 's'} made"
+    left_s = final.left_s
+    return f"{head}: {made}" + (f", about {show_span(left_s)} left" if left_s else "")
 
 
 def final_table(final: Final | None) -> Table | None:
@@ -110,7 +147,7 @@ def final_table(final: Final | None) -> Table | None:
         (
             f"{each.rank}=" if ranks.count(each.rank) > 1 else str(each.rank),
             each.person_name,
-            show_time(each.time_ns, each.half_width_ns),
+            show_score(each.value),
             _against(number, each.ratio),
             f"#{each.submission}",
         )
@@ -124,7 +161,8 @@ def _against(number: int, ratio: PairRatio | None) -> str:
         return ""
     if ratio is None:
         return "not comparable"
-    return "tied" if ratio.outcome is Outcome.TIED else _difference(ratio)
+    tied = "tied: " if ratio.outcome is Outcome.TIED else ""
+    return f"{tied}{_difference(ratio)}"
 
 
 def finals_report(board: str, finals: Sequence[Final]) -> Report:

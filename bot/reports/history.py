@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from bot.domain.confirmation import ConfirmationState
 from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.speedups import show_score, show_speed_up
@@ -9,6 +10,7 @@ from bot.domain.submission import SubmissionState
 from bot.domain.times import common_unit, ordinal
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
 from bot.reports.charts import DAY, points
+from bot.reports.confirmations import STATE_WORDS
 from bot.reports.submission import VERDICT_WORDS
 
 _COLUMNS = (
@@ -63,9 +65,16 @@ def _outcomes(past: HistoryEntry) -> tuple[str, ...]:
 
 
 def _outcome(outcome: JobResult) -> str:
-    if outcome.score is not None:
-        return f"{outcome.gpu}: {show_score(outcome.score)}"
-    return f"{outcome.gpu}: {VERDICT_WORDS[outcome.verdict]}"
+    found = VERDICT_WORDS[outcome.verdict] if outcome.score is None else show_score(outcome.score)
+    state, lost_to = outcome.confirmation, outcome.lost_to
+    words = [f"{outcome.gpu}: {found}"]
+    if state is ConfirmationState.DROPPED:
+        words += ["not ranked"] if outcome.score is None else []
+    elif state is not None:
+        words.append(STATE_WORDS[state])
+    if lost_to is not None:
+        words.append(f"lost its place to #{lost_to}")
+    return ", ".join(words)
 
 
 _PERSONAL_COLUMNS = (

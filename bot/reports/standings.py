@@ -2,6 +2,7 @@
 
 import csv
 import io
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -145,6 +146,16 @@ def _how_to_read(entries: Sequence[Standing]) -> Iterator[str]:
         yield f"{_MARK} not confirmed by the judge's clock; counts as it was reported"
     if len({entry.rank for entry in entries}) < len(entries):
         yield "= shared rank: times that the judge cannot tell apart"
+    if _decided_by_ratio(entries):
+        yield "ranks of times that overlap: the runs were compared, and their ratio decides"
+
+
+def _decided_by_ratio(standings: Sequence[Standing]) -> bool:
+    """Return whether a comparison gave somebody another rank than these times alone would."""
+    passes = sorted(each.score.value.passes_ns for each in standings)
+    return any(
+        each.rank != 1 + bisect_left(passes, each.score.value.upper_ns) for each in standings
+    )
 
 
 def _has_claims(entries: Sequence[Standing]) -> bool:

@@ -16,7 +16,7 @@ from bot.domain.speedups import show_score
 from bot.domain.status import JobStatus, SubmissionStatus, numbered, show_cost
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
-from bot.reports.confirmations import confirmation_line
+from bot.reports.confirmations import compared_lines
 from bot.reports.machine import machine_lines, noisy_lines, turn_lines
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
@@ -220,8 +220,7 @@ def status_report(
         else:
             blocks += result_blocks(job.evaluation, job.cost)
             blocks += _machine_blocks(job.evaluation) if machine else ()
-        if job.confirmation is not None:
-            blocks.append(confirmation_line(job.confirmation))
+        blocks += compared_lines(job)
     blocks += archives(submission.id, files)
     return Report(title, tuple(blocks))
 

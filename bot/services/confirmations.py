@@ -7,7 +7,6 @@ is one transaction.
 """
 
 import asyncio
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -17,14 +16,10 @@ from bot.domain.accounts import SYSTEM_IDENTITY, SYSTEM_NAME
 from bot.domain.confirmation import (
     MOST_ATTEMPTS,
     MOST_FAILURES,
-    MOST_PAIRS,
     Confirmation,
     ConfirmationState,
-    Contest,
     Reading,
-    can_confirm,
     combined,
-    contest,
     entered,
     in_turn,
     level,
@@ -35,12 +30,13 @@ from bot.domain.confirmation import (
 )
 from bot.domain.errors import StoreError
 from bot.domain.finals import before
-from bot.domain.ids import ConfirmationId, JobId, SubmissionId, TaskVersionId
+from bot.domain.ids import ConfirmationId, SubmissionId, TaskVersionId
 from bot.domain.job import FINAL_STATES
-from bot.domain.scoring import Score, ScoreValue, by_speed, score
+from bot.domain.scoring import Score, ScoreValue, score
 from bot.domain.status import disclosed
-from bot.domain.submission import Exclusion, ExclusionKind, Submission
+from bot.domain.submission import Exclusion, ExclusionKind
 from bot.ports import Clock, Store
+from bot.services.contests import compared_now, exclude, present_contest
 from bot.services.finals import next_comparison
 from runners.contract.comparison import Ratio
 from runners.contract.evaluation import Evaluation
@@ -50,6 +46,9 @@ from runners.contract.verdict import Verdict
 UNDECIDED = "confirmation-failed"
 """The audit action for a comparison that failed each time."""
 _NOT_NEEDED = "it takes none of the first places from another person any more"
+_CHECKED, _CHECKED_MADE, _CHECKED_NOT_MADE = range(MOST_ATTEMPTS + 1, MOST_ATTEMPTS + 4)
+"""In place of attempts: which of the two is compared with itself, and whether the run could be."""
+_BANNED = "its submitter is banned, so it is not ranked"
 _log = structlog.get_logger(__name__)
 
 
@@ -80,6 +79,8 @@ async def advance(store: Store, clock: Clock) -> None:
 
 
 async def _advance(store: Store, clock: Clock, version: TaskVersionId, gpu: str) -> None:
+    for run in await _end_those_of_banned(store, version, gpu):
+        await store.jobs.request_cancel(run)
     async with store.transaction() as tx:
         if not await tx.confirmations.lock(version, gpu):
             return
@@ -87,7 +88,7 @@ async def _advance(store: Store, clock: Clock, version: TaskVersionId, gpu: str)
         running = next((each for each in pending if each.run is not None), None)
         if running is not None and await _decide(tx, running):
             return  # it still runs, or the same two are compared again
-        waiting = await unexcluded(tx, await tx.confirmations.pending(version, gpu))
+        waiting = await compared_now(tx, await tx.confirmations.pending(version, gpu))
         final = await tx.finals.running(version, gpu)
         if final is not None:
             earlier = before(final, waiting)
@@ -101,31 +102,24 @@ async def _advance(store: Store, clock: Clock, version: TaskVersionId, gpu: str)
                 return
 
 
-async def unexcluded(store: Store, waiting: Iterable[Confirmation]) -> tuple[Confirmation, ...]:
-    """Return those whose submissions are not excluded: the others wait until they are ranked."""
-    return tuple(
-        [each for each in waiting if await store.moderation.exclusion_of(each.submission) is None]
-    )
-
-
-async def hold_if_contested(tx: Store, submission: Submission, job: JobId, gpu: str) -> None:
-    """Hold a new score back if it takes one of the first places from another person.
-
-    To be called in the transaction that stored the score, which keeps others from adding one.
-    """
-    version = await tx.boards.version(submission.task_version)
-    if version is None or not can_confirm(version.definition):
-        return
-    own = await tx.results.scores_of(submission.person, version.id, gpu)
-    new = next((each for each in own if each.submission == submission.id), None)
-    found = None if new is None else await _contest_of(tx, new, own)
-    if found is not None:
-        await tx.confirmations.hold(job, found.place)
+async def _end_those_of_banned(
+    store: Store, version: TaskVersionId, gpu: str
+) -> tuple[SubmissionId, ...]:
+    """End the comparisons of banned people: what is held back is not ranked. Return their runs."""
+    banned = await store.moderation.bans()
+    async with store.transaction() as tx:
+        if not banned or not await tx.confirmations.lock(version, gpu):
+            return ()
+        pending = await tx.confirmations.pending(version, gpu)
+        ended = [each for each in pending if each.person in banned and each.final is None]
+        for each in ended:
+            await tx.confirmations.settle(each.id, ConfirmationState.DROPPED, reason=_BANNED)
+    return tuple(each.run for each in ended if each.run is not None)
 
 
 async def _start(tx: Store, waiting: Confirmation) -> bool:
     """Queue the comparison of a run with the present holder; False if there is none to make."""
-    found = await _present_contest(tx, waiting, waiting.held)
+    found = await present_contest(tx, waiting, waiting.held)
     if found is None:
         await tx.confirmations.settle(waiting.id, ConfirmationState.DROPPED, reason=_NOT_NEEDED)
         if waiting.held is not None:
@@ -133,46 +127,6 @@ async def _start(tx: Store, waiting: Confirmation) -> bool:
         return False
     await _order(tx, waiting.id, found.holder.submission)
     return True
-
-
-async def _contest_of(tx: Store, new: Score, own: tuple[Score, ...]) -> Contest | None:
-    """Return the place that a score takes from another person now; `own` are its person's."""
-    everyone = await tx.results.entrants(new.task_version, new.gpu)
-    earlier = [each for each in own if each.submission != new.submission]
-    history = await tx.confirmations.of(new.submission)
-    known = [(each.rival, each) for each in history if each.rival and each.gpu == new.gpu]
-    gone = [rival for rival, each in known if each.state is ConfirmationState.DROPPED]
-    compared = {rival for rival, each in known if not each.is_pending}.difference(gone)
-    if len(compared) >= MOST_PAIRS:
-        return None
-    aside = {new.person}
-    if len(gone) >= MOST_PAIRS:  # somebody may withdraw one run after the other to delay this one
-        aside |= {each.person for each in await tx.submissions.several(gone)}
-    others = [each for each in everyone if each.best.person not in aside]
-    pairs = tuple((rival, each.ratio) for rival, each in known if each.ratio is not None)
-    best = min(earlier, key=by_speed, default=None)
-    return contest(replace(new, met=pairs), others, best, compared)
-
-
-async def _present_contest(
-    tx: Store, waiting: Confirmation, value: ScoreValue | None
-) -> Contest | None:
-    """Return the place that a held run would take now with this value, and its holder."""
-    submission = await tx.submissions.get(waiting.submission)
-    if submission is None or value is None:
-        return None
-    own = await tx.results.scores_of(waiting.person, waiting.task_version, waiting.gpu)
-    new = Score(
-        submission=submission.id,
-        person=submission.person,
-        person_name=waiting.person_name,
-        board=submission.board,
-        task_version=submission.task_version,
-        gpu=waiting.gpu,
-        value=value,
-        submitted_at=submission.created_at,
-    )
-    return await _contest_of(tx, new, own)
 
 
 async def _order(
@@ -221,6 +175,8 @@ async def _decide(tx: Store, running: Confirmation) -> bool:
 async def _go_on(tx: Store, met: _Meeting, task: TaskDefinition) -> bool:
     """Decide, or order the next run; return whether there is one."""
     one, reading = met.confirmation, read(task, met.evaluation)
+    if one.alone is not None and one.attempts > MOST_ATTEMPTS:
+        return await _after_check(tx, met, made=reading is Reading.MADE)
     if one.alone is not None:
         failed = reading in {Reading.FAILED, Reading.RIVAL_FAILED}
         return await _after_alone(tx, met, one.alone, failed=failed)
@@ -263,7 +219,7 @@ async def _settle(
 
 async def _place(tx: Store, decided: Confirmation, value: ScoreValue) -> None:
     """Rank a run with this value, unless it still has to be compared with another holder."""
-    further = await _present_contest(tx, decided, value)
+    further = await present_contest(tx, decided, value)
     if further is None:
         await _enter(tx, decided, value)
     else:
@@ -291,11 +247,41 @@ async def _repeat(tx: Store, met: _Meeting, reading: Reading) -> bool:
 
 
 async def _compare_again(tx: Store, one: Confirmation, rival: SubmissionId) -> bool:
-    """Compare the same two again, or give up: then the holder is not displaced."""
+    """Compare the same two again, or find out who prevents it."""
     if one.attempts < MOST_ATTEMPTS:
         await _order(tx, one.id, rival)
         return True
-    reason = f"{one.attempts} runs could not compare it with #{rival}"
+    # Somebody may keep it from being made on purpose: who prevents it when compared with itself?
+    await tx.confirmations.count(one.id, _CHECKED, 0)
+    await _order(tx, one.id, rival, one.submission)
+    return True
+
+
+async def _after_check(tx: Store, met: _Meeting, *, made: bool) -> bool:
+    """Go on after one of two that could not be compared was compared with itself.
+
+    If only one of them prevents it, that one is not ranked. Otherwise neither is to blame.
+    """
+    one, alone = met.confirmation, met.confirmation.alone
+    if not made and one.failures + 1 < MOST_FAILURES:
+        await tx.confirmations.count(one.id, one.attempts, one.failures + 1)
+        await _order(tx, one.id, met.rival, alone)
+        return True
+    if one.attempts == _CHECKED:
+        await tx.confirmations.count(one.id, _CHECKED_MADE if made else _CHECKED_NOT_MADE, 0)
+        await _order(tx, one.id, met.rival, met.rival)
+        return True
+    own_made = one.attempts == _CHECKED_MADE
+    if own_made is made:
+        return await _give_up(tx, one, met.rival)
+    prevents = met.rival if own_made else one.submission
+    reason = "no run could compare it with another one, nor with itself; the other one could be"
+    return await _disqualify(tx, one, prevents, reason)
+
+
+async def _give_up(tx: Store, one: Confirmation, rival: SubmissionId) -> bool:
+    """End a comparison that could not be made: the holder is not displaced."""
+    reason = f"{MOST_ATTEMPTS} runs could not compare it with #{rival}"
     await tx.confirmations.settle(one.id, ConfirmationState.UNDECIDED, reason=reason)
     subject = f"submission {one.submission} on {one.gpu}"
     await tx.audit.record(None, UNDECIDED, subject, reason)
@@ -331,9 +317,20 @@ async def _after_alone(tx: Store, met: _Meeting, alone: SubmissionId, *, failed:
         await _order(tx, one.id, met.rival, alone)
         return True
     reason = f"it failed in a comparison, and {failures} times with itself: {met.failure}"
-    await tx.moderation.exclude(Exclusion(alone, ExclusionKind.DISQUALIFIED, reason))
-    await tx.audit.record(None, ExclusionKind.DISQUALIFIED, f"submission {alone}", reason)
-    return await _drop(tx, one, f"#{alone} is not ranked any more: {reason}")
+    return await _disqualify(tx, one, alone, reason)
+
+
+async def _disqualify(tx: Store, one: Confirmation, loser: SubmissionId, reason: str) -> bool:
+    """Take one of the two off its leaderboards; an admin is told, and may rank it again."""
+    if loser == one.submission and one.held is not None:
+        await tx.confirmations.enter(one, one.held)  # so that it has a score if it is ranked again
+    await exclude(tx, Exclusion(loser, ExclusionKind.DISQUALIFIED, reason))
+    await tx.audit.record(None, ExclusionKind.DISQUALIFIED, f"submission {loser}", reason)
+    why = f"#{loser} is not ranked any more: {reason}"
+    if loser != one.submission:
+        return await _drop(tx, one, why)
+    await tx.confirmations.settle(one.id, ConfirmationState.DROPPED, reason=why)
+    return False
 
 
 async def _score_of(tx: Store, submission: SubmissionId, gpu: str) -> Score | None:

@@ -20,16 +20,21 @@ from bot.domain.finals import (
     NewFinal,
     final_places,
     final_rows,
+    final_standings,
     next_pair,
+    passing,
 )
 from bot.domain.ids import ConfirmationId, SubmissionId
 from bot.domain.notifications import NotificationKind, final_notification
-from bot.domain.scoring import PairRatio, Score, by_speed, is_ahead, rank_entrants
+from bot.domain.scoring import Entrant, PairRatio, Score, by_speed, rank_entrants
 from bot.ports import Clock, Store
 from bot.services.audit import audited
 from bot.services.lookup import find_board
 from bot.services.moderation import Decision
 from runners.contract.gpus import find_gpu_type
+
+_ROUNDED = 1 + 1e-12
+"""More than what a few multiplications round, so that who was slower stays slower."""
 
 
 async def start_final(
@@ -141,29 +146,23 @@ async def _next_pair(
         place = order.index(earlier) + 1
         return await tx.confirmations.compare(final.id, later, place), earlier
     places = final_places(scores, order, results)
-    passing = await _passing(tx, final, places)
-    if passing is None:
-        ended = replace(final, rows=final_rows(places, results))
-        await _end(tx, board, ended, places)
+    standings = final_standings(places, results, await _others(tx, final, places))
+    most = min(MOST_TOP, GROWS_MOST * final.top)
+    further = passing(standings, order) if order and len(final.entries or ()) < most else None
+    if further is None:
+        await _end(tx, board, replace(final, rows=final_rows(standings, places)), places)
         return None
-    entries = [*(final.entries or ()), passing]
+    entries = [*(final.entries or ()), further.score.submission]
     await tx.finals.begin(final.id, tuple(entries))
     return await _next_pair(tx, board, replace(final, entries=tuple(entries)))
 
 
-async def _passing(tx: Store, final: Final, places: Sequence[FinalPlace]) -> SubmissionId | None:
-    """Return the fastest of the others, if the last entry would now be behind it.
-
-    It is compared too, so that no entry falls behind somebody whom it never met.
-    """
-    most = min(MOST_TOP, GROWS_MOST * final.top)
-    if not places or len(final.entries or ()) >= most:
-        return None
-    known, last = {each.score.person for each in places}, places[-1].score.value
+async def _others(tx: Store, final: Final, places: Sequence[FinalPlace]) -> list[Entrant]:
+    """Return the people who are not in a final, with their best runs that are not entries."""
+    inside = {each.score.person for each in places}
     entrants = await tx.results.entrants(final.task_version, final.gpu)
-    others = (each.best for each in entrants if each.best.person not in known)
-    first = next((each for each in others if each.submission not in (final.entries or ())), None)
-    return first.submission if first is not None and is_ahead(first.value, last) else None
+    others = [each for each in entrants if each.best.person not in inside]
+    return [each for each in others if each.best.submission not in (final.entries or ())]
 
 
 async def _scores(tx: Store, final: Final) -> dict[SubmissionId, Score]:
@@ -187,14 +186,15 @@ async def _end(tx: Store, board: Board, ended: Final, places: Sequence[FinalPlac
 async def _rescore(tx: Store, after: Score) -> None:
     """Store the score of an entry, and change its person's slower ones as much.
 
-    Otherwise another run of the same kernel, which was not compared, would count in its place.
+    Otherwise another run of the same kernel, which was not compared, would count in its place. So
+    the upper ends, by which runs are ordered, keep their order.
     """
     own = await tx.results.scores_of(after.person, after.task_version, after.gpu)
     before = next(each for each in own if each.submission == after.submission)
-    factor = PairRatio(after.value.time_ns / before.value.time_ns, 0.0)
+    factor = PairRatio(_ROUNDED * after.value.upper_ns / before.value.upper_ns, 0.0)
     for each in own:
-        passed = by_speed(before) < by_speed(each) and each.value.upper_ns < after.value.upper_ns
-        if passed:
+        slower = by_speed(before) < by_speed(each)
+        if slower and each.value.upper_ns <= _ROUNDED * after.value.upper_ns:
             changed = scaled(each.value, factor, each.value)
             await tx.finals.rescore(replace(each, value=changed))
     await tx.finals.rescore(after)

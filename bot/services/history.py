@@ -1,10 +1,11 @@
 """What a person has submitted, on one board or on all, and the results."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.domain.accounts import Person
 from bot.domain.board import Board, Viewer
+from bot.domain.confirmation import ConfirmationState
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PersonId, SubmissionId, is_system_submission
 from bot.domain.leaderboard import OwnStanding, PersonalBoard
@@ -42,8 +43,14 @@ async def history_of(
     """Return a person's submissions without checks: the caller decides what may be shown."""
     submissions = await store.submissions.history(person, board, before, limit)
     results: dict[SubmissionId, list[JobResult]] = {each.id: [] for each in submissions}
-    for outcome in await store.results.outcomes([each.id for each in submissions]):
-        results[outcome.submission].append(outcome)
+    told = await store.confirmations.concerning(list(results))
+    compared = {(each.submission, each.gpu): each.state for each in told}
+    lost = {(each.rival, each.gpu): each.submission for each in told
+            if each.state is ConfirmationState.CONFIRMED}  # fmt: skip
+    for outcome in await store.results.outcomes(list(results)):
+        key = outcome.submission, outcome.gpu
+        told_of = replace(outcome, confirmation=compared.get(key), lost_to=lost.get(key))
+        results[outcome.submission].append(told_of)
     boards = {each.board: each for each in submissions}
     names = {board_id: (await board_of(store, each)).name for board_id, each in boards.items()}
     return tuple(

@@ -10,6 +10,7 @@ from bot.domain.records import NamedLimit, SubmissionRules
 from bot.domain.submission import Exclusion, ExclusionKind, RateLimit
 from bot.ports import Store
 from bot.services.audit import audited
+from bot.services.contests import exclude, include
 from bot.services.lookup import find_submission, own_submission
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Mode
@@ -68,7 +69,7 @@ async def withdraw(store: Store, viewer: Viewer, reason: str, submission: Submis
 async def requalify(store: Store, decision: Decision, submission: SubmissionId) -> None:
     """Rank a submission again after it was taken off its board."""
     async with _audited(store, decision, "requalify", f"submission {submission}") as tx:
-        if not await tx.moderation.include(submission):
+        if not await include(tx, submission):
             raise UserError(
                 "on-board", f"submission {submission} was not removed from its leaderboard"
             )
@@ -153,7 +154,7 @@ async def _exclude(
 ) -> None:
     target = await find_submission(store, submission)
     async with _audited(store, decision, kind.value, f"submission {submission}") as tx:
-        await tx.moderation.exclude(Exclusion(target.id, kind, decision.reason))
+        await exclude(tx, Exclusion(target.id, kind, decision.reason))
 
 
 def _audited(

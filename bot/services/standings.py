@@ -29,7 +29,7 @@ from bot.domain.status import QUOTING, disclosed
 from bot.domain.submission import Submission
 from bot.ports import Clock, Store
 from bot.services.cache import SharedCache, always
-from bot.services.confirmations import unexcluded
+from bot.services.contests import compared_now
 from bot.services.lookup import find_board, find_submission
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Grader
@@ -106,7 +106,7 @@ async def _read_leaderboard(
     ranked = {entry.score.person for entry in entries}
     known = {each.submission: each for each in (old.refused if old else ())}
     refused = await _refused(store, (version, gpu), ranked, known)
-    waiting = await unexcluded(store, await store.confirmations.pending(version, gpu))
+    waiting = await compared_now(store, await store.confirmations.pending(version, gpu))
     pending = tuple(each for each in waiting if each.final is None)
     return Leaderboard(revision, entries, refused, await store.references.of(version, gpu), pending)
 

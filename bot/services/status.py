@@ -5,18 +5,21 @@ import statistics
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from math import isclose
 
 from bot.domain.board import Board, SourceVisibility, Viewer, show_target
+from bot.domain.confirmation import LostPlace
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, Topic, Worker
 from bot.domain.records import StoredEvaluation, StoredFile
-from bot.domain.scoring import pool_of
+from bot.domain.scoring import ScoreValue, pool_of, score
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus, disclosed, without_quotes
 from bot.domain.submission import Submission
 from bot.domain.times import show_deadline
 from bot.ports import Clock, Store
 from bot.services.lookup import board_of, find_submission, visible_submission
+from bot.services.standings import task_version
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage
 
@@ -41,11 +44,10 @@ async def submission_status(store: Store, submission_id: SubmissionId) -> Submis
     stored = {each.job: each for each in await store.results.evaluations(submission_id)}
     latest = {event.job: event for event in await store.jobs.latest(submission_id)}
     exclusion = await store.moderation.exclusion_of(submission_id)
-    compared = {
-        each.gpu: each
-        for each in await store.confirmations.of(submission_id)
-        if exclusion is None or not each.is_pending  # it waits only while it may be ranked
-    }
+    told = await store.confirmations.concerning((submission_id,))
+    compared = {each.gpu: each for each in told if each.submission == submission_id}
+    lost = {each.gpu: LostPlace.by(each) for each in told if each.rival == submission_id}
+    ranking = await _times_of_comparisons(store, submission, tuple(stored.values()))
     statuses = [
         replace(
             await _job_status(
@@ -56,10 +58,29 @@ async def submission_status(store: Store, submission_id: SubmissionId) -> Submis
                 stored=stored.get(job.id),
             ),
             confirmation=compared.get(job.gpu),
+            lost=lost.get(job.gpu),
+            ranks=ranking.get(job.gpu),
         )
         for job in jobs
     ]
     return SubmissionStatus(submission, board, tuple(statuses), exclusion)
+
+
+async def _times_of_comparisons(
+    store: Store, submission: Submission, stored: Sequence[StoredEvaluation]
+) -> dict[str, ScoreValue]:
+    """Return the times that rank on GPU types where they are not those of the run itself."""
+    found = {each.gpu: each.score for each in await store.results.outcomes((submission.id,))}
+    if not any(found.values()):
+        return {}
+    task = (await task_version(store, submission.task_version)).definition
+    own = {each.gpu: score(task, each.evaluation) for each in stored}
+    return {gpu: value for gpu, value in found.items() if value and _differs(value, own.get(gpu))}
+
+
+def _differs(value: ScoreValue, own: ScoreValue | None) -> bool:
+    """Return whether two times differ by more than rounding."""
+    return own is not None and not isclose(value.time_ns, own.time_ns, rel_tol=1e-6)
 
 
 async def _job_status(

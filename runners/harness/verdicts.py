@@ -48,10 +48,10 @@ def error_of_exit(status: int) -> VerdictError:
 
 
 def as_task_error(step: str, call: Callable[[], _T]) -> _T:
-    """Return what the call returns; any exception becomes the verdict `task_error`."""
+    """Return what the call returns; any exception of the task becomes the verdict `task_error`."""
     try:
         return call()
-    except VerdictError:
+    except (VerdictError, MachineError):  # such as the alarm at the end of the time
         raise
     except (Exception, SystemExit) as error:
         traceback.print_exc()

@@ -27,6 +27,7 @@ COVERED_ELSEWHERE = {
     "bot/remote/client/client.py": "tests/integration/test_commands_at_a_server.py",
     "bot/remote/worker.py": "tests/conformance/test_worker_queue.py",
     "bot/services/confirmations.py": "tests/conformance/test_confirmations.py",
+    "bot/services/contests.py": "tests/conformance/test_confirmation_attacks.py",
     "bot/services/finals.py": "tests/conformance/test_finals.py",
     "bot/services/dispatch/execution.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
     "bot/services/dispatch/worker_queue.py": "tests/conformance/test_worker_queue.py",

@@ -8,9 +8,13 @@ from bot.domain.board import Viewer
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.errors import UserError
 from bot.domain.job import JobState
+from bot.domain.scoring import records
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.ports import Store
+from bot.reports.confirmations import compared_lines
+from bot.reports.history import history_line
 from bot.services.confirmations import UNDECIDED, advance
+from bot.services.history import history_of
 from bot.services.lookup import visible_submission
 from bot.services.status import submission_status
 from runners.contract.verdict import Verdict
@@ -139,6 +143,8 @@ async def test_what_cannot_be_compared_displaces_nobody_and_an_admin_is_told(
         else:
             await arena.rival_failed()
             await arena.answered()
+    for _ in range(4):  # each of the two is compared with itself, which cannot be made either
+        await (arena.lost() if how == "lost" else arena.answered())
     assert (await arena.confirmation(run)).state is ConfirmationState.UNDECIDED
     assert await arena.ranks() == [(1, "ada", 100), (1, "bob", 100)]
     (decision, *_) = await arena.scene.store.audit.rows(1)
@@ -282,6 +288,73 @@ async def test_only_admins_see_a_run_that_has_another_persons_source(arena: Aren
     for person in (creator, waiting.person):
         with pytest.raises(UserError):
             await visible_submission(store, Viewer(person), waiting.run)
+
+
+async def told(arena: Arena, name: str) -> str:
+    """The newest line of somebody's history."""
+    past = await history_of(arena.scene.store, (await arena.person(name)).id)
+    return history_line(past[0]).partition("CPU: ")[2]
+
+
+async def test_the_history_says_how_each_run_was_confirmed_and_who_took_its_place(
+    arena: Arena,
+) -> None:
+    await arena.ran("ada", 100)
+    assert await told(arena, "ada") == "100.0 ns ± 0.0"
+    bob = await arena.ran("bob", 90)
+    assert await told(arena, "bob") == "passed, confirmation pending"
+    await arena.compared(ratio=0.9)
+    assert await told(arena, "bob") == "90.00 ns ± 0.00, confirmed"
+    assert await told(arena, "ada") == f"100.0 ns ± 0.0, lost its place to #{bob}"
+    await arena.ran("eve", 89)
+    await arena.answered(Verdict.CRASHED)
+    assert await told(arena, "eve") == "passed, not ranked: failed in its comparison"
+    await arena.ran("eve", 88)
+    await arena.compared(ratio=1.2)
+    assert (await told(arena, "eve")).endswith("not confirmed: slower in its comparison")
+    await arena.scene.store.moderation.exclude(Exclusion(bob, ExclusionKind.DISQUALIFIED, ""))
+    assert await told(arena, "ada") == "100.0 ns ± 0.0"  # it has its place again
+
+
+async def test_a_submission_says_which_run_took_its_place_or_shares_it(arena: Arena) -> None:
+    first = await arena.ran("ada", 100)
+    bob = await arena.ran("bob", 90)
+    await arena.compared(ratio=0.9, half_width=0.002)
+    eve = await arena.ran("eve", 90)
+    await arena.compared(ratio=1.001, half_width=0.002)
+    lines = {}
+    for run in (first, bob, eve):
+        (job,) = (await submission_status(arena.scene.store, run)).jobs
+        lines[run] = [each.text for each in compared_lines(job)]
+    by_bob = f"CPU: lost 1st place to #{bob} by bob, 10.00 % ± 0.20 faster in a comparison"
+    assert [each[: len(by_bob)] for each in lines[first]] == [by_bob]
+    # Its own run said 90.
+    assert lines[eve][1].startswith("CPU: 90.09 ns ± 0.00 is the time that ranks: it follows from")
+    assert lines[bob][1].startswith(f"CPU: shares 1st place with #{eve} by eve")
+    assert [len(each) for each in lines.values()] == [1, 2, 2]
+
+
+async def best_so_far(arena: Arena) -> list[str]:
+    """Who held the best time of the season, one after the other."""
+    place = arena.scene.board.task_version, arena.gpu
+    history = await arena.scene.store.results.score_history(*place, 0)
+    return [each.person_name for each in records(history.scores)]
+
+
+async def test_the_best_line_of_the_season_goes_by_the_ratio_of_those_who_were_compared(
+    arena: Arena,
+) -> None:
+    await arena.ran("ada", 100, 3)
+    await arena.ran("bob", 99.5, 3)
+    assert await best_so_far(arena) == ["ada"]
+    await arena.compared(ratio=0.99)
+    assert await arena.ranks() == [(1, "bob", 99), (2, "ada", 100)]
+    assert await best_so_far(arena) == ["ada", "bob"]
+    await arena.ran("eve", 90)  # not so fast when it is compared
+    assert await best_so_far(arena) == ["ada", "bob"]
+    await arena.compared(ratio=1.0)
+    assert [each[0] for each in await arena.ranks()] == [1, 1, 3]
+    assert await best_so_far(arena) == ["ada", "bob"]
 
 
 async def test_two_steps_at_once_order_one_comparison(arena: Arena) -> None:

@@ -1,5 +1,7 @@
 """What could make a final publish something false, or never end, in every store."""
 
+import random
+
 import pytest
 
 from bot.domain.submission import Exclusion, ExclusionKind
@@ -8,7 +10,7 @@ from bot.services.moderation import Decision
 from tests.conformance.test_finals import admin, four, newest, pair, start
 from tests.doubles.clock import ManualClock
 from tests.doubles.confirming import Arena
-from tests.doubles.stored import Scene
+from tests.doubles.stored import Scene, make_evaluation
 
 
 @pytest.fixture
@@ -114,3 +116,63 @@ async def test_another_run_of_the_same_kernel_does_not_undo_a_final(arena: Arena
     assert final.rows is not None
     assert [(each.person_name, each.time_ns) for each in final.rows] == [("ada", 100), ("bob", 105)]
     assert await arena.ranks() == [(1, "ada", 100), (2, "bob", 105)]
+
+
+async def test_a_comparison_whose_final_was_cancelled_is_no_run_of_the_reference(
+    arena: Arena,
+) -> None:
+    await four(arena)
+    before = await arena.ranks()
+    await start(arena)
+    (job,) = await arena.queue.claim({"CPU": 1})
+    request = await arena.queue.request(job)
+    assert request is not None
+    decision = Decision(arena.scene.ada.id, "")
+    await cancel_final(arena.scene.store, admin(arena), decision, "vectoradd")
+    # Somebody's kernel would be judged with all files of the task, as only the reference is.
+    assert await arena.queue.request(job) is None
+    passed = make_evaluation().model_copy(update={"request_id": request.request_id})
+    await arena.queue.accept(job, request, passed)
+    await arena.step()
+    assert await arena.ranks() == before  # without an entry of Podium's own
+
+
+async def test_a_run_with_a_wider_interval_does_not_undo_a_final_either(arena: Arena) -> None:
+    await arena.ran("ada", 100, 0.3)
+    await arena.ran("ada", 98.6, 2)  # slower, since its upper end counts
+    await arena.ran("bob", 110, 6)
+    await start(arena)
+    await arena.compared(ratio=0.9)
+    assert await told_by(arena) == await arena.ranks()
+    assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (2, "ada")]
+
+
+@pytest.mark.parametrize("seed", [5, 38, 41, 68, 70, 84])
+async def test_the_table_of_a_final_is_the_head_of_the_board(arena: Arena, seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311
+    names = ["ada", "bob", "eve", "dan", "zed"][: chance.randint(3, 5)]
+    for _ in range(chance.randint(4, 8)):
+        spread = chance.choice([2, 10, 40])
+        name, time_ns = chance.choice(names), 100 + chance.random() * spread
+        await arena.ran(name, time_ns, chance.choice([0, 0.3, 2]))
+        await compare_all(arena, chance)
+    top = chance.choice([3, 10])
+    await start(arena, top)
+    await compare_all(arena, chance)
+    told = await told_by(arena)
+    assert len(told) >= min(top, len(await arena.ranks()))
+    assert told == (await arena.ranks())[: len(told)]
+
+
+async def compare_all(arena: Arena, chance: random.Random) -> None:
+    """Answer every comparison, as differently as the fewest rounds could make them."""
+    while await arena.scene.store.confirmations.unfinished():
+        ratio = chance.choice([0.9, 0.97, 0.99, 0.995, 1.0, 1.003, 1.01, 1.05, 1.1])
+        await arena.compared(ratio, chance.choice([0.0005, 0.002, 0.006, 0.02]))
+
+
+async def told_by(arena: Arena) -> list[tuple[int, str, float]]:
+    """Rank, name and time of everybody in the table of the final."""
+    rows = (await newest(arena)).rows
+    assert rows is not None
+    return [(each.rank, each.person_name, round(each.time_ns, 3)) for each in rows]

@@ -105,10 +105,12 @@ async def test_the_progress_is_shown(arena: Arena) -> None:
     await four(arena)
     await start(arena)
     found = await newest(arena)
-    assert (found.compared, found.left) == (0, 3)
+    assert (found.compared, found.left, found.left_s) == (0, 3, None)
     await arena.compared(ratio=1.1)
     found = await newest(arena)
     assert (found.compared, found.left) == (1, 2)
+    assert found.comparison_s == pytest.approx(1)
+    assert found.left_s == pytest.approx(2)
 
 
 async def test_the_result_is_announced_and_no_record_is(arena: Arena) -> None:
@@ -150,7 +152,7 @@ async def test_an_entry_that_fails_once_is_compared_again(arena: Arena) -> None:
 async def test_what_cannot_be_compared_keeps_its_order_and_shares_the_place(arena: Arena) -> None:
     await four(arena)
     await start(arena, top=2)
-    for _ in range(3):
+    for _ in range(3 + 4):  # the last four compare each of both with itself
         await arena.lost()
     final = await newest(arena)
     assert final.rows is not None

@@ -66,6 +66,20 @@ def settled(podium: Podium, submission: int) -> dict[str, Any]:
     raise TimeoutError(f"#{submission} is still pending")
 
 
+def told_of_the_loss(podium: Podium, first: int, number: int) -> None:
+    """Each door says who took the place of ada's run."""
+    assert ", confirmed" in podium("history", "--as", "bob").stdout
+    (past,) = json.loads(podium("history", "--as", "ada", "--json").stdout)
+    assert past["results"][0]["lost_to"] == number
+    (job,) = podium.shown(first)["jobs"]
+    assert (job["lost_place"]["submission"], job["lost_place"]["person_name"]) == (number, "bob")
+    address = f"{podium.environment['URL']}/submissions/{first}"
+    assert f"lost 1st place to #{number} by bob" in httpx.get(address, timeout=20).text
+    address = address.replace("/submissions", "/api/v1/submissions")
+    (job,) = httpx.get(address, timeout=20).json()["jobs"]
+    assert (job["lost_place"]["submission"], job["lost_place"]["place"]) == (number, 1)
+
+
 def test_a_faster_kernel_is_pending_then_confirmed_and_a_final_publishes_the_table(
     podium: Podium,
 ) -> None:
@@ -85,6 +99,7 @@ def test_a_faster_kernel_is_pending_then_confirmed_and_a_final_publishes_the_tab
     assert (confirmed["state"], confirmed["rival"]) == ("confirmed", first["submission"]), confirmed
     assert [each["person"] for each in board(podium)["entries"]] == ["bob", "ada"]
     assert "faster than" in podium("show", str(number)).stdout
+    told_of_the_loss(podium, int(first["submission"]), number)
 
     final = podium("final", "identity", "--as", "ada", "--json")
     assert final.returncode == 0, final.stderr

@@ -130,7 +130,11 @@ A file may name its board and GPU types in a header, the comments at its top:
 ```
 `/profile notices` turns on notifications about deadlines, lost ranks and records.
 Times are by the judge's own clock, with their uncertainty (±). Lower is better, and times that \
-cannot be told apart share a rank. All commands are listed below."""
+cannot be told apart share a rank.
+"Confirmation pending": a run that would take one of the first three places is first compared with \
+the run that holds the place, in turns on one card. Once a worker is free this takes seconds to a \
+few minutes; until then your earlier best stays ranked.
+All commands are listed below."""
 
 
 @app_commands.command(name="help", description="Getting started and list of commands")

@@ -92,6 +92,7 @@ class FinalRowBody(Time):
             submission=row.submission,
             time_ns=row.time_ns,
             half_width_ns=row.half_width_ns,
+            resolution_ns=row.resolution_ns,
             ratio=RatioBody.of(row.ratio),
         )
 
@@ -107,6 +108,10 @@ class FinalBody(ResponseBody):
     """How many entries it compares; None until it starts."""
     compared: int
     """How many comparisons are decided."""
+    comparison_s: float | None = None
+    """The seconds that one of them took on average."""
+    left: int | None = None
+    """How many are left at least; None until it starts."""
     rows: tuple[FinalRowBody, ...] | None
 
     @classmethod
@@ -119,6 +124,8 @@ class FinalBody(ResponseBody):
             ended_at=final.ended_at,
             entries=None if final.entries is None else len(final.entries),
             compared=final.compared,
+            comparison_s=final.comparison_s,
+            left=None if final.entries is None or final.rows is not None else final.left,
             rows=None if final.rows is None else tuple(map(FinalRowBody.of, final.rows)),
         )
 

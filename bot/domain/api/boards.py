@@ -1,5 +1,6 @@
 """The bodies of `/api/v1/leaderboards`, and of an export."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -8,7 +9,7 @@ from pydantic import Field, StringConstraints, TypeAdapter
 from bot.domain.api.admin import FinalBody, RatioBody
 from bot.domain.api.base import ResponseBody, Time
 from bot.domain.board import SourceVisibility, Visibility
-from bot.domain.confirmation import Confirmation, ConfirmationState
+from bot.domain.confirmation import Confirmation, ConfirmationState, LostPlace
 from runners.contract.evaluation import Timing
 from runners.contract.task import Device, Grader, LanguageName, RankingBy, TaskFormat, Workload
 
@@ -171,6 +172,30 @@ class ConfirmationBody(ResponseBody):
         )
 
 
+class LostPlaceBody(ResponseBody):
+    """A first place that another run took from this one, or shares, by a comparison of the two."""
+
+    place: int
+    shared: bool
+    submission: int
+    person: str
+    ratio: RatioBody | None
+    """The time of the other run divided by that of this one."""
+
+    @classmethod
+    def of(cls, found: LostPlace | None) -> "LostPlaceBody | None":
+        """Return what was lost, if anything was."""
+        if found is None:
+            return None
+        return cls(
+            place=found.place,
+            shared=found.shared,
+            submission=found.submission,
+            person=found.person_name,
+            ratio=RatioBody.of(found.ratio),
+        )
+
+
 class PendingBody(ResponseBody):
     """A run that is not ranked until it is confirmed."""
 
@@ -191,9 +216,7 @@ class PendingBody(ResponseBody):
             person_id=found.person,
             submission=found.submission,
             place=found.place,
-            time=None
-            if held is None
-            else Time(time_ns=held.time_ns, half_width_ns=held.half_width_ns),
+            time=None if held is None else Time(**asdict(held)),
             submitted_at=found.submitted_at,
         )
 

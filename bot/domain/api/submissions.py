@@ -7,7 +7,8 @@ from pydantic import Field, StringConstraints
 
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.api.base import GpuName, Reason, RequestBody, ResponseBody, Time
-from bot.domain.api.boards import BoardLine, ConfirmationBody
+from bot.domain.api.boards import BoardLine, ConfirmationBody, LostPlaceBody
+from bot.domain.confirmation import ConfirmationState
 from bot.domain.job import JobState
 from bot.domain.submission import ExclusionKind, SubmissionState
 from runners.contract.evaluation import Evaluation
@@ -92,6 +93,10 @@ class JobAnswer(ResponseBody):
     """The cost of its GPU seconds; None when the GPU type has no price."""
     confirmation: ConfirmationBody | None = None
     """Its comparison with the holder of one of the first places; None if it needs none."""
+    lost_place: LostPlaceBody | None = None
+    """Who took one of the first places from it; None if none was lost."""
+    ranks: Time | None = None
+    """The time that ranks, if it follows from comparisons; null: that of the run itself."""
 
 
 class ExclusionAnswer(ResponseBody):
@@ -149,6 +154,10 @@ class JobResultBody(ResponseBody):
     gpu: str
     verdict: Verdict
     time: Time | None
+    confirmation: ConfirmationState | None = None
+    """How its last comparison with the holder of a place ended; `pending` runs have no time yet."""
+    lost_to: int | None = None
+    """The submission that took one of the first places from it."""
 
 
 class PastSubmission(ResponseBody):

@@ -10,7 +10,7 @@ from bot.domain.api.admin import FinalBody, FinalRowBody, FinalsAnswer, RatioBod
 from bot.domain.api.base import Time
 from bot.domain.board import NOBODY, Access, Board, SeasonRules
 from bot.domain.competition import Competition, CompetitionStandings, OverallEntry, PointsRule
-from bot.domain.confirmation import Confirmation, ConfirmationState
+from bot.domain.confirmation import Confirmation, ConfirmationState, LostPlace
 from bot.domain.finals import Final, FinalRow
 from bot.domain.ids import (
     BoardId,
@@ -154,6 +154,7 @@ def _final(answer: FinalBody) -> Final:
         rows=None if answer.rows is None else tuple(map(_final_row, answer.rows)),
         ended_at=answer.ended_at,
         compared=answer.compared,
+        comparison_s=answer.comparison_s,
     )
 
 
@@ -164,6 +165,7 @@ def _final_row(row: FinalRowBody) -> FinalRow:
         person_name=row.person,
         time_ns=row.time_ns,
         half_width_ns=row.half_width_ns,
+        resolution_ns=row.resolution_ns,
         ratio=_ratio(row.ratio),
     )
 
@@ -236,6 +238,8 @@ def _job_status(submission: Submission, answer: submissions.JobAnswer) -> JobSta
         evaluation=answer.evaluation,
         cost=answer.cost,
         confirmation=_confirmation(submission, answer),
+        lost=_lost(answer.lost_place),
+        ranks=None if answer.ranks is None else _value(answer.ranks),
     )
 
 
@@ -259,6 +263,13 @@ def _confirmation(submission: Submission, answer: submissions.JobAnswer) -> Conf
         ratio=_ratio(found.ratio),
         reason=found.reason,
     )
+
+
+def _lost(found: boards.LostPlaceBody | None) -> LostPlace | None:
+    if found is None:
+        return None
+    ratio, submission = _ratio(found.ratio), SubmissionId(found.submission)
+    return LostPlace(found.place, submission, found.person, found.shared, ratio)
 
 
 def _ratio(answer: RatioBody | None) -> PairRatio | None:
@@ -311,7 +322,14 @@ def entry_of(answer: submissions.PastSubmission) -> HistoryEntry:
         created_at=answer.created_at,
     )
     results = tuple(
-        JobResult(number, each.gpu, each.verdict, None if each.time is None else _value(each.time))
+        JobResult(
+            number,
+            each.gpu,
+            each.verdict,
+            None if each.time is None else _value(each.time),
+            each.confirmation,
+            None if each.lost_to is None else SubmissionId(each.lost_to),
+        )
         for each in answer.results
     )
     return HistoryEntry(submission, answer.board, answer.task_version, results)

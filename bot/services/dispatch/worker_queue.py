@@ -11,16 +11,15 @@ from typing import assert_never
 import structlog
 
 from bot.domain.accounts import PREFIX, Token, TokenScope, digest_of
-from bot.domain.confirmation import Confirmation
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import JobId, PersonId
 from bot.domain.job import Claim, GiveUpReason, Heartbeat, Job, JobState, LeasedJob, Notice, Topic
 from bot.domain.requirements import in_service
 from bot.domain.scoring import mismatch, pool_of, score
-from bot.domain.tasks.task_file import own_rounds
+from bot.domain.tasks.task_file import REFERENCE, own_rounds
 from bot.ports import NO_RUNNERS, Clock, Store
 from bot.services.audit import audited
-from bot.services.confirmations import hold_if_contested
+from bot.services.contests import hold_if_contested
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.tokens import NewToken
 from runners.contract.evaluation import Evaluation, EvaluationRequest, ProfileOptions, Progress
@@ -74,7 +73,7 @@ class StoreQueue:
             }
         )
 
-    async def _submission_request(self, job: LeasedJob) -> EvaluationRequest:
+    async def _submission_request(self, job: LeasedJob) -> EvaluationRequest | None:
         submission = await self._store.submissions.get(job.submission)
         if submission is None:
             raise LookupError(f"submission {job.submission} of job {job.id} is missing")
@@ -83,9 +82,11 @@ class StoreQueue:
             raise LookupError(f"task version {submission.task_version} of job {job.id} is missing")
         task = version.definition
         profile = submission.profile or ProfileOptions()
-        is_system_job, confirmation = job.is_system_job, await self._confirmation(job)
-        is_reference, rival = is_system_job and confirmation is None, None
-        if confirmation is not None and confirmation.rival is not None:
+        is_reference, rival = job.is_system_job and submission.file_name == REFERENCE, None
+        if job.is_system_job and not is_reference:
+            confirmation = await self._store.confirmations.of_run(job.submission)
+            if confirmation is None or confirmation.rival is None:
+                return None  # its final was cancelled meanwhile
             # Who failed is compared with itself: no kernel can tell that from another comparison.
             compared = confirmation.alone or confirmation.rival
             rival = await self._store.submissions.source(compared)
@@ -96,17 +97,11 @@ class StoreQueue:
             mode=job.mode,
             gpu=job.gpu,
             rounds=own_rounds(task)
-            or (None if is_system_job else self._config.rounds_of(submission.person)),
+            or (None if job.is_system_job else self._config.rounds_of(submission.person)),
             profile=profile,
             rival=rival,
         )
         return self._for_attempt(job, request)
-
-    async def _confirmation(self, job: LeasedJob) -> Confirmation | None:
-        """Return the comparison that the job makes; None for any other job."""
-        if not job.is_system_job:
-            return None
-        return await self._store.confirmations.of_run(job.submission)
 
     async def heartbeat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
         pairs = tuple((job.id, job.fence) for job in held)
@@ -129,7 +124,7 @@ class StoreQueue:
         if job.check_run is not None:
             return await self._store.check_runs.accept(job.id, job.fence, evaluation)
         value = score(request.task, evaluation, ranked=not job.is_system_job)
-        if await self._confirmation(job) is not None:
+        if request.rival is not None:
             value = None  # `bot.services.confirmations` decides by the ratio
         if value is None or job.is_system_job or request.rounds is not None:
             return await self._store.jobs.accept(job.id, job.fence, evaluation, value)

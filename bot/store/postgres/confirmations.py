@@ -56,6 +56,9 @@ class PostgresConfirmations:
     async def of(self, submission: SubmissionId) -> tuple[Confirmation, ...]:
         return await self._read("confirmations.of", submission)
 
+    async def concerning(self, submissions: Sequence[SubmissionId]) -> tuple[Confirmation, ...]:
+        return await self._read("confirmations.concerning", list(submissions))
+
     async def pending(self, version: TaskVersionId, gpu: str) -> tuple[Confirmation, ...]:
         return await self._read("confirmations.pending", version, gpu)
 
@@ -181,6 +184,7 @@ def _confirmation(row: asyncpg.Record) -> Confirmation:
         place=row["place"],
         state=ConfirmationState(row["state"]),
         created_at=row["created_at"],
+        decided_at=row["decided_at"],
         submitted_at=row["submitted_at"],
         final=row["final"],
         held=None if held is None else ScoreValue(*(held[name] for name in _COLUMNS)),
@@ -208,4 +212,5 @@ def _final(row: asyncpg.Record) -> Final:
         rows=None if row["rows"] is None else _ROWS.validate_json(row["rows"]),
         ended_at=row["ended_at"],
         compared=row["compared"],
+        comparison_s=row["comparison_s"],
     )

@@ -123,7 +123,8 @@ class PostgresResults:
         # Given the number itself, Postgres can estimate how few rows match, and reads only those.
         upto = _LOWEST_HASH + int(min(1.0, most / max(total, 1)) * _HASHES)
         found = await self._database.rows("results.score_history", version, gpu, upto)
-        return ScoreHistory(tuple(map(_score, found)), total)
+        met = await self._met(version, gpu) if found else {}
+        return ScoreHistory(tuple(_with_met(_score(row), met) for row in found), total)
 
     async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
         versions, gpus = [each for each, _ in leaderboards], [gpu for _, gpu in leaderboards]

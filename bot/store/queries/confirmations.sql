@@ -23,6 +23,18 @@ select confirmation as id from confirmation_runs where run = $1
 -- name: of
 select id from confirmations where submission = $1 and final is null
 
+-- name: concerning
+with standing as (
+    select id, submission, rival, state from confirmations as met
+    where final is null and (submission = any ($1::bigint[]) or rival = any ($1::bigint[]))
+        and not exists (select from exclusions where exclusions.submission = met.submission)
+)
+select id from standing
+where submission = any ($1::bigint[]) or state in ('confirmed', 'tied')
+union
+select id from confirmations
+where submission = any ($1::bigint[]) and final is null and state <> 'pending'
+
 -- name: pending
 select id from confirmations where task_version = $1 and gpu = $2 and state = 'pending'
 
@@ -56,14 +68,24 @@ order by confirmations.id
 -- name: order
 with home as (
     -- Locked, so that a change of its pins waits for this job, or this job for the change.
-    select boards.pools, confirmations.submission, confirmations.gpu
+    select boards.pools, confirmations.submission, confirmations.gpu, submissions.person
     from confirmations
+    join submissions on submissions.id = confirmations.submission
     join task_versions on task_versions.id = confirmations.task_version
     join boards on boards.id = task_versions.board
     where confirmations.id = $1 for share of boards
 ),
 pool as (
     insert into pools (gpu) select gpu from home on conflict do nothing
+),
+-- In turn as a job of the person whose run it is, after that person's other comparisons: those of
+-- many leaderboards do not wait for each other.
+queued_before as (
+    select max(turn) as turn
+    from home join submissions using (person)
+    join confirmations on confirmations.submission = submissions.id and state = 'pending'
+    join jobs on jobs.submission = run
+    where jobs.state = 'queued' and jobs.gpu = home.gpu and priority = $6
 ),
 added as (
     insert into submissions (
@@ -80,9 +102,10 @@ queued as (
         submission, person, gpu, mode, priority, turn, max_attempts, run_at, created_at, moved_at,
         pool
     )
-    select id, person, home.gpu, mode, $6, next_turn(person, home.gpu, $6), $7,
+    select id, added.person, home.gpu, mode, $6,
+        greatest(next_turn(home.person, home.gpu, $6), 1 + queued_before.turn), $7,
         created_at, created_at, created_at, coalesce(home.pools ->> home.gpu, '')
-    from added, home
+    from added, home, queued_before
 ),
 noted as (
     insert into confirmation_runs (run, confirmation) select id, $1 from added
@@ -141,18 +164,21 @@ returning id
 insert into finals (board, task_version, gpu, top, actor, created_at)
 select id, $2, $3, $4, $5, $6 from boards where id = $1 for key share
 on conflict (board, gpu) where ended_at is null do nothing
-returning *, 0 as compared
+returning *, 0 as compared, null::float8 as comparison_s
 
 -- name: finals_of
-select distinct on (gpu) finals.*, (
-    select count(*) from confirmations where final = finals.id and state <> 'pending'
-) as compared
-from finals where board = $1 order by gpu, id desc
+select distinct on (gpu) finals.*, made.compared, made.comparison_s
+from finals cross join lateral (
+    select count(*) as compared,
+        extract(epoch from max(decided_at) - min(created_at))::float8 / count(*) as comparison_s
+    from confirmations where final = finals.id and state <> 'pending'
+) as made
+where board = $1 order by gpu, id desc
 
 -- name: running_final
 select finals.*, (
     select count(*) from confirmations where final = finals.id and state <> 'pending'
-) as compared
+) as compared, null::float8 as comparison_s
 from finals where task_version = $1 and gpu = $2 and ended_at is null
 
 -- name: unjudged

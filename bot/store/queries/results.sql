@@ -41,6 +41,11 @@ select coalesce(sum(attempts), 0)::bigint as total from entrants where task_vers
 with chosen as (
     select submission from records where task_version = $1 and gpu = $2
     union
+    -- Whether these are records, their ratios say.
+    select submission from confirmations where task_version = $1 and gpu = $2 and ratio is not null
+    union
+    select rival from confirmations where task_version = $1 and gpu = $2 and ratio is not null
+    union
     select submission from scores where task_version = $1 and gpu = $2 and hashint8(job) <= $3
 )
 select scores.submission, submissions.person, people.name as person_name, board,

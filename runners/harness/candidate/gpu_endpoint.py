@@ -69,8 +69,8 @@ class GpuEndpoint:
         order: channel.CandidateRequest,
         described: Describe,
         tell: Callable[[channel.CandidateReply], None],
-    ) -> tuple[Any, tuple[float, float]]:
-        """Run the kernel between two CUDA events; return its output and the claimed times in ns.
+    ) -> tuple[Any, float]:
+        """Run the kernel between two CUDA events; return its output and the claimed time in ns.
 
         For device code, CUDA's errors become KernelError with CUDA's name of the error, because
         there is no useful traceback.
@@ -89,7 +89,7 @@ class GpuEndpoint:
         order: channel.CandidateRequest,
         described: Describe,
         tell: Callable[[channel.CandidateReply], None],
-    ) -> tuple[Any, tuple[float, float]]:
+    ) -> tuple[Any, float]:
         """Do what `call` does, without translating errors.
 
         A call that is queued ahead makes all its launches before the input is there, and reports
@@ -117,7 +117,7 @@ class GpuEndpoint:
         if order.ahead and queued:
             tell(queued)
         torch.cuda.synchronize()
-        return output, (self.begin.elapsed_time(self.end) * 1e6, 0.0)
+        return output, self.begin.elapsed_time(self.end) * 1e6
 
     def run_train(
         self,

@@ -4,7 +4,6 @@ A child forked from the template process runs this module, which is never import
 trusted until it imports the submission and hostile afterwards, so nothing here protects the judge.
 """
 
-import errno
 import faulthandler
 import json
 import mmap
@@ -12,7 +11,6 @@ import os
 import socket
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -21,25 +19,42 @@ from typing import Any
 import torch
 
 from runners.harness.build import kit
+from runners.harness.candidate.failures import MESSAGE_MAX, guarded
 from runners.harness.candidate.gpu_endpoint import GpuEndpoint, make_context
 from runners.harness.gpu.warm import limit_copy_queues
 from runners.harness.protocol import builds, channel, values
 from runners.harness.protocol.arena import view
-from runners.harness.sandbox import diagnostics, isolate
+from runners.harness.sandbox import isolate
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
-MESSAGE_MAX = 1000
-"""The most characters of a message; every front end can show that many."""
-Claims = tuple[float, float]
-"""A call's wall time and CPU time in ns, measured by the candidate; on a GPU the latter is 0."""
+_ONE_TENSOR = (
+    b'{"status":"done","claimed_ns":%d,"claimed_cpu_ns":%d,"output":{"kind":"tensor",'
+    b'"dtype":"%s","shape":%a,"stride":%a,"address":%d,"device":"cpu"}}'
+)
+"""The reply on the CPU for an output that is one tensor."""
+_NAMES = {dtype: name.encode() for name, dtype in values.DTYPES.items()}
+TOO_MANY_PARTS = channel.encode(
+    channel.CandidateReply(
+        status=channel.Status.INVALID, message="the output has too many parts to be described"
+    )
+)
 
 
-def touch(data: Any) -> Any:  # noqa: ANN401 - any task's input
-    """The calibration kernel on the CPU: read every input tensor once and return the last one."""
+def touch(data: Any, tensors: int) -> Any:  # noqa: ANN401 - any task's input
+    """The calibration kernel on the CPU: read every input once, return so many tensors."""
     found = values.leaves(data)
     for tensor in found:
         torch.count_nonzero(values.bits(tensor))
-    return found[-1] if found else data
+    if not found:
+        return data
+    return found[-1] if tensors == 1 else [found[-1]] * tensors
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is in host memory as it is, and its description is valid."""
+    here = tensor.layout is torch.strided and tensor.device.type == "cpu"
+    simple = not tensor.is_conj() and not tensor.is_neg() and tensor.dim() <= values.DIMENSIONS_MOST
+    return here and simple and tensor.dtype in _NAMES
 
 
 def identity(data: Any) -> Any:  # noqa: ANN401 - any task's input
@@ -69,21 +84,31 @@ class Candidate:
             )
             self.tell(self.answer(order))
 
-    def answer(self, order: channel.CandidateRequest) -> channel.CandidateReply:
+    def answer(self, order: channel.CandidateRequest) -> channel.CandidateReply | bytes:
         """Execute one request; a failure of the submission becomes a reply."""
         match order.operation:
             case channel.Operation.BUILD:
                 return guarded(lambda: self.build(order), channel.Status.BUILD_FAILED)
-            case channel.Operation.RUN:
-                return guarded(lambda: self.call(self.kernel, order), channel.Status.RAISED)
+            case channel.Operation.ECHO:
+                return self.echo()
             case channel.Operation.PACK:
                 return guarded(self.pack, channel.Status.RAISED)
-            case channel.Operation.PROFILE:
-                return guarded(lambda: self.call(self.profiled, order), channel.Status.RAISED)
-            case channel.Operation.TOUCH:
+            case _:
                 return guarded(
-                    lambda: self.call(self.calibration_kernel(order), order), channel.Status.RAISED
+                    lambda: self.call(self.kernel_of(order), order), channel.Status.RAISED
                 )
+
+    def kernel_of(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
+        """Return the kernel that a request is for."""
+        match order.operation:
+            case channel.Operation.PROFILE:
+                return self.profiled
+            case channel.Operation.TOUCH:
+                if self.gpu:
+                    return self.gpu.calibration_kernel(order)
+                return lambda data: touch(data, order.tensors)
+            case _:
+                return self.kernel
 
     def profiled(self, data: Any) -> Any:  # noqa: ANN401 - any task's input
         """Call the kernel under the profiler and print the time of each operation."""
@@ -94,10 +119,6 @@ class Candidate:
         order = "self_cpu_time_total" if self.gpu is None else "self_cuda_time_total"
         print(profiler.key_averages().table(sort_by=order, row_limit=20))  # noqa: T201 - the log
         return output
-
-    def calibration_kernel(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
-        """Return the calibration kernel."""
-        return self.gpu.calibration_kernel(order) if self.gpu else touch
 
     def build(self, order: channel.CandidateRequest) -> channel.CandidateReply:
         """Import the submission and reuse what an earlier candidate compiled."""
@@ -129,17 +150,16 @@ class Candidate:
 
     def call(
         self, kernel: Callable[[Any], Any], order: channel.CandidateRequest
-    ) -> channel.CandidateReply:
+    ) -> channel.CandidateReply | bytes:
         """Call the kernel on the current input and describe its output."""
         self.kept = []
         if self.gpu and order.train:
             return self.run_train(self.gpu, order, order.train)
-        if self.gpu:
-            output, (wall, cpu) = self.gpu.call(kernel, order, self.described, self.tell)
-        else:
-            output, (wall, cpu) = self.call_on_cpu(kernel, order)
+        if not self.gpu:
+            return self.call_on_cpu(kernel, order)
+        output, claimed_ns = self.gpu.call(kernel, order, self.described, self.tell)
         reply = self.described(output, lambda tensor: tensor)
-        return reply.model_copy(update={"claimed_ns": wall, "claimed_cpu_ns": cpu})
+        return reply.model_copy(update={"claimed_ns": claimed_ns})
 
     def run_train(
         self, gpu: GpuEndpoint, order: channel.CandidateRequest, train: channel.Train
@@ -155,32 +175,39 @@ class Candidate:
         del outputs  # kept until now, because their memory must not be reused earlier
         return channel.CandidateReply(status=channel.Status.DONE, claims_ns=claims)
 
-    def tell(self, reply: channel.CandidateReply) -> None:
+    def tell(self, reply: channel.CandidateReply | bytes) -> None:
         """Send a reply; a call on the GPU sends an additional one when it is queued."""
-        self.orders.sendall(encoded(reply))
+        self.orders.sendall(reply if isinstance(reply, bytes) else encoded(reply))
 
     def described(
         self, output: object, placed: Callable[[torch.Tensor], torch.Tensor]
     ) -> channel.CandidateReply:
         """Return the reply for an output; `placed` maps each tensor to the one to describe."""
-        if output is None:
-            return channel.CandidateReply(
-                status=channel.Status.INVALID, message="`custom_kernel` returned nothing"
-            )
         try:
-            node = values.describe(
+            found = self.fields(output, placed)
+        except values.UndescribableError as error:
+            return channel.CandidateReply(status=channel.Status.INVALID, message=str(error))
+        return channel.CandidateReply.model_validate(
+            {"status": channel.Status.DONE, "output": found}
+        )
+
+    def fields(
+        self, output: object, placed: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.detach
+    ) -> object:
+        """Return the fields of the description of an output."""
+        if output is None:
+            raise values.UndescribableError("`custom_kernel` returned nothing")
+        try:
+            return values.fields(
                 output, lambda tensor: self.whereabouts(placed(tensor)), keys_sorted=True
             )
         except values.UndescribableError as error:
-            return channel.CandidateReply(
-                status=channel.Status.INVALID, message=f"the output is or contains {error}"
-            )
-        return channel.CandidateReply(status=channel.Status.DONE, output=node)
+            raise values.UndescribableError(f"the output is or contains {error}") from None
 
     def call_on_cpu(
         self, kernel: Callable[[Any], Any], order: channel.CandidateRequest
-    ) -> tuple[Any, Claims]:
-        """Call the kernel on the CPU; return its output, and its wall and CPU time in ns."""
+    ) -> channel.CandidateReply | bytes:
+        """Call the kernel on the CPU and time it; the reply is written without models, quickly."""
         if order.value is None:
             raise ValueError("a request without an input")
         data = values.restore(order.value, lambda node: view(self.buffer, node))
@@ -190,21 +217,45 @@ class Candidate:
         begin = time.perf_counter_ns()
         output = kernel(data)
         wall = time.perf_counter_ns() - begin
-        return output, (float(wall), float(time.process_time_ns() - used))
+        return self.framed(output, wall, time.process_time_ns() - used)
 
-    def whereabouts(self, tensor: torch.Tensor) -> values.TensorNode:
-        """Return the description of an output tensor, with its address in this process."""
+    def framed(self, output: object, wall: int, cpu: int) -> channel.CandidateReply | bytes:
+        """Return the frame for an output on the CPU; models would take longer, in the window."""
+        if type(output) is torch.Tensor and _is_plain(output):
+            self.kept.append(output)
+            shape, stride = list(output.shape), list(output.stride())
+            return _ONE_TENSOR % (wall, cpu, _NAMES[output.dtype], shape, stride, output.data_ptr())
+        told = {"status": "done", "claimed_ns": wall, "claimed_cpu_ns": cpu}
+        try:
+            frame = json.dumps({**told, "output": self.fields(output)}, ensure_ascii=False).encode()
+        except values.UndescribableError as error:
+            return channel.CandidateReply(status=channel.Status.INVALID, message=str(error))
+        except ValueError:
+            return TOO_MANY_PARTS
+        return frame if len(frame) <= channel.FRAME_MAX else TOO_MANY_PARTS
+
+    def echo(self) -> bytes:
+        """Do only what every call on the CPU must do: wait for its input, and answer."""
+        self.orders.sendall(channel.READY_FRAME)
+        self.orders.recv(channel.FRAME_MAX)
+        return channel.DONE_FRAME
+
+    def whereabouts(self, tensor: torch.Tensor) -> dict[str, object]:
+        """Return the fields of an output tensor's description, with its address here."""
         if tensor.layout is not torch.strided:
             raise values.UndescribableError(f"a tensor of layout {tensor.layout}")
+        if tensor.dim() > values.DIMENSIONS_MOST:
+            raise values.UndescribableError(f"a tensor of {tensor.dim()} dimensions")
         plain = tensor.detach().resolve_conj().resolve_neg()
         self.kept.append(plain)
-        return values.TensorNode(
-            dtype=str(plain.dtype).removeprefix("torch."),
-            shape=tuple(plain.shape),
-            stride=tuple(plain.stride()),
-            address=plain.data_ptr(),
-            device=plain.device.type,
-        )
+        return {
+            "kind": "tensor",
+            "dtype": str(plain.dtype).removeprefix("torch."),
+            "shape": tuple(plain.shape),
+            "stride": plain.stride(),
+            "address": plain.data_ptr(),
+            "device": plain.device.type,
+        }
 
 
 def place_of(
@@ -225,74 +276,7 @@ def encoded(reply: channel.CandidateReply) -> bytes:
     try:
         return channel.encode(reply)
     except ValueError:
-        text = "the output has too many parts to be described"
-        return channel.encode(channel.CandidateReply(status=channel.Status.INVALID, message=text))
-
-
-def guarded(
-    step: Callable[[], channel.CandidateReply], failure: channel.Status
-) -> channel.CandidateReply:
-    """Turn exceptions of submitted code into a reply, and print the traceback to the log."""
-    try:
-        return step()
-    except BaseException as error:  # noqa: BLE001 - submitted code may raise anything at all
-        build = diagnostics.failed_build(_text_of(error))
-        if build is None:
-            traceback.print_exception(error.with_traceback(_submitted_frames(error)))
-        else:  # the log is truncated at its end: errors come first, commands last
-            print(build.errors)  # noqa: T201 - the log
-            traceback.print_tb(_submitted_frames(error))
-            print(build.commands)  # noqa: T201 - the log
-        message = _headline(error, None if build is None else build.reason)
-        message = message.encode(errors="replace").decode()  # JSON has no lone surrogates
-        return channel.CandidateReply(status=_status(error, failure), message=message)
-
-
-def _text_of(error: BaseException) -> str:
-    """Return an exception's text; for one of `subprocess.run` also the program's output."""
-    texts = [str(error)]
-    for printed in (getattr(error, "stderr", None), getattr(error, "stdout", None)):
-        if isinstance(printed, bytes):
-            texts.append(printed.decode(errors="replace"))
-        elif isinstance(printed, str):
-            texts.append(printed)
-    return "\n".join(texts)
-
-
-def _in_home(file: str) -> bool:
-    return file.startswith(str(Path.home()))
-
-
-def _submitted_frames(error: BaseException) -> Any:  # noqa: ANN401 - a traceback or None
-    """Return the traceback from the submission's first frame on."""
-    frames = error.__traceback__
-    while frames and not _in_home(frames.tb_frame.f_code.co_filename):
-        frames = frames.tb_next
-    return frames
-
-
-def _headline(error: BaseException, reason: str | None) -> str:
-    """Return the error in a few lines; `reason` is a compiler's message."""
-    kind = type(error).__name__
-    if isinstance(error, SyntaxError):
-        text = f"{kind}: {error.msg} ({error.filename}, line {error.lineno})"
-        return text.replace(f"{Path.home()}/", "")[:MESSAGE_MAX]
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if _in_home(each.filename)]
-    where = f" (line {frames[-1].lineno})" if frames else ""
-    text = f"{kind}: {error if reason is None else reason}"
-    if len(text) > MESSAGE_MAX:  # Triton quotes the kernel first and gives the reason at the end
-        text = f"{text[: MESSAGE_MAX // 3]}\n[...]\n{text[-MESSAGE_MAX // 2 :]}"
-    return text + where
-
-
-def _status(error: BaseException, failure: channel.Status) -> channel.Status:
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
-        return channel.Status.MEMORY
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return channel.Status.DISK
-    if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
-        return channel.Status.MEMORY  # torch's host allocator has no exception type of its own
-    return failure
+        return TOO_MANY_PARTS
 
 
 def write_files(fd: int) -> None:

@@ -37,7 +37,7 @@ class HostInput:
             max((tensor_node.offset or 0) + tensor_node.reach for tensor_node, _ in host_pairs)
         )
         for tensor_node, tensor in host_pairs:
-            values.bits(typed_view(self.staging, tensor_node)).copy_(values.bits(tensor.detach()))
+            values.copy_into(typed_view(self.staging, tensor_node), tensor)
         self.withheld = Withheld(self.staging)
         self.withheld.take([tensor_node for tensor_node, _ in host_pairs])
 

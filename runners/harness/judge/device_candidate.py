@@ -271,9 +271,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
     def stage(self, node: values.Node, value: object) -> None:
         for place, tensor in zip(values.tensors(node), values.leaves(value), strict=True):
             if place.device == "cuda":
-                values.bits(typed_view(self.place.staging, place)).copy_(
-                    values.bits(tensor.detach())
-                )
+                values.copy_into(typed_view(self.place.staging, place), tensor)
         self.hosted.lay(node, value)
         if self.guards is not None:
             self.guards.lay(self.buffers.staging, self.buffers.memory.bytes)

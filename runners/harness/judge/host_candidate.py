@@ -32,6 +32,7 @@ def threads_of(limits: Limits, *, gpu: bool) -> int:
     return min(CORES, limits.processes // (4 if gpu else 2))
 
 
+ECHO = channel.encode(channel.CandidateRequest(operation=channel.Operation.ECHO))
 TOO_LARGE = "an input of the task exceeds the memory limit"
 
 
@@ -75,7 +76,7 @@ class HostCandidate:
         self,
         operation: channel.Operation,
         value: object,
-        expected: values.Node | None,  # noqa: ARG002 - DeviceCandidate needs it
+        expected: values.Node | None,
         deadline: Deadline,
         *,
         launch: LaunchNumbers | None = None,  # noqa: ARG002 - as above
@@ -83,13 +84,23 @@ class HostCandidate:
     ) -> channel.Exchange:
         """Make one input visible, let the candidate call its kernel on it, and freeze it.
 
-        On a GPU `expected` defines the rooms of the output; on the CPU the output is fetched later.
+        On a GPU `expected` defines the rooms of the output; on the CPU the output is fetched later
+        and only calibration needs it.
         `launch` defines the launch of device code. On a GPU a `waiting` calibration kernel is not
         queued ahead.
         """
         plan = self._plan(value)
-        order = self._encoded(channel.CandidateRequest(operation=operation, value=plan.node))
+        tensors = 1  # a reply takes longer the more it describes, so calibration describes as many
+        if operation is channel.Operation.TOUCH and expected is not None:
+            tensors = min(max(1, len(values.tensors(expected))), channel.TOUCHED_MOST)
+        order = self._encoded(
+            channel.CandidateRequest(operation=operation, value=plan.node, tensors=tensors)
+        )
         return self.handle.call(order, deadline, lambda: self.arena.write(plan.node, value))
+
+    def echo(self, deadline: Deadline) -> channel.Exchange:
+        """Let the candidate answer without an input and without a kernel."""
+        return self.handle.call(ECHO, deadline, lambda: None)
 
     def slowed_by(self) -> tuple[str, ...]:
         """Return the reasons that slow the GPU now and make times meaningless; () if none does."""

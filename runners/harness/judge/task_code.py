@@ -19,14 +19,11 @@ from runners.harness.judge.checks import difference
 from runners.harness.judge.session import TaskCode
 from runners.harness.protocol import arena, values
 from runners.harness.supervision.process import new_memory_zeroed
-from runners.harness.verdicts import VerdictError, as_task_error
+from runners.harness.verdicts import MachineError, VerdictError, as_task_error
 from runners.languages import spec_of
 
-_CHECK_ERRORS = (
-    TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError,
-    AssertionError, MemoryError,
-)  # fmt: skip
-"""The exceptions that a correct check may raise for an unexpected output."""
+_FAULTS = (ImportError, NameError, SyntaxError)
+"""The exceptions that a correct check does not raise, whatever the output is."""
 
 
 class KernelTask(TaskCode):
@@ -77,9 +74,11 @@ class KernelTask(TaskCode):
         def check() -> str | None:
             try:
                 return _complaint(self._check(data, output))
-            except _CHECK_ERRORS as error:
+            except (VerdictError, MachineError):  # the alarm at the end of the time
+                raise
+            except Exception as error:  # noqa: BLE001 - a check may raise its own type of them
                 if not _broke_context(error):  # with a broken context no CUDA call works
-                    self._try_check(data)
+                    self._try_check(data, error)
                 return f"the output cannot be compared: {type(error).__name__}: {error}"
 
         return as_task_error("check_implementation", check)
@@ -92,10 +91,15 @@ class KernelTask(TaskCode):
         seen = "reference.py" in request.task.shared_files
         return None if seen else REFERENCE_KERNEL.format("ref_kernel")
 
-    def _try_check(self, data: object) -> None:
-        """Run the check on the reference's output; its exceptions pass through."""
+    def _try_check(self, data: object, error: Exception) -> None:
+        """Run the check on the reference's output; its exceptions pass through.
+
+        Without a reference, the `error` for another output is raised if it is one of `_FAULTS`.
+        """
         if self._reference is not None:
             self._check(data, self._reference(values.clone(data)))
+        elif isinstance(error, _FAULTS):
+            raise error
 
 
 def seed_generators(seed: int) -> None:

@@ -111,7 +111,7 @@ class Arena:
         """Copy every host tensor of `value` to its place in `node`."""
         for tensor_node, tensor in zip(values.tensors(node), values.leaves(value), strict=True):
             if tensor_node.device == "cpu":
-                values.bits(view(self.buffer, tensor_node)).copy_(values.bits(tensor.detach()))
+                values.copy_into(view(self.buffer, tensor_node), tensor)
                 self.count_as_input((tensor_node.offset or 0) + tensor_node.reach)
 
     def count_as_input(self, size: int) -> None:

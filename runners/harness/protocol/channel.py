@@ -21,6 +21,8 @@ from runners.languages import Recipe
 
 FRAME_MAX = 64 << 10
 """The most bytes of a frame in either direction."""
+TOUCHED_MOST = 64
+"""The most tensors that the calibration kernel returns on the CPU."""
 TRAIN_MOST = 32
 """The most calls of a train."""
 Claim = Annotated[float, Field(ge=0, le=1e15)]
@@ -29,6 +31,8 @@ READY_FRAME = b"ready"
 """From a candidate on the CPU: it has parsed the request and waits for its input."""
 GO_FRAME = b"go"
 """To a candidate on the CPU: the input is there."""
+DONE_FRAME = b'{"status":"done"}'
+"""From a candidate on the CPU: its answer to an `ECHO`."""
 
 
 class Operation(StrEnum):
@@ -44,6 +48,8 @@ class Operation(StrEnum):
     """Call the kernel under torch's profiler and print the table."""
     TOUCH = "touch"
     """Run the trusted calibration kernel instead of the submission's."""
+    ECHO = "echo"
+    """On the CPU: answer without a kernel and with a prepared frame."""
 
 
 class Train(Wire):
@@ -77,6 +83,8 @@ class CandidateRequest(Wire):
     """On a GPU: repeat the call in these places; `value` and `rooms` are relative to each place."""
     launch: LaunchNumbers | None = None
     """For device code: the launch, on these inputs and into these rooms."""
+    tensors: Annotated[int, Field(ge=1, le=TOUCHED_MOST)] = 1
+    """On the CPU: how many tensors the calibration kernel returns."""
     built: bool = False
     """For a build: whether an earlier candidate has stored compiled code."""
 
@@ -259,6 +267,8 @@ class Exchange:
     """On a GPU: the last part of the window, after the outputs on the GPU were captured."""
     waited_ns: int = 0
     """How much longer candidate and judge waited for cores than in the calmest such call."""
+    least_waited_ns: int = 0
+    """How long they waited in that call."""
     late: bool = False
     """On a GPU: whether the call was not queued in time. Its window then contains launches, and the
     judge did not know where its output is."""

@@ -14,10 +14,8 @@ _LOCATED = re.compile(
     r"(?P<what>(?!warning|note|remark).*error.*)$",
     re.IGNORECASE,
 )
-_CAUSE = re.compile(
-    r"(?:undefined reference|multiple definition).*|.*\berror\s*:.*|.*: error.*|.*fatal.*",
-    re.IGNORECASE,
-)
+_ERROR = re.compile(r"\berror\s*:|: error|fatal", re.IGNORECASE)
+_SYMBOL = re.compile(r"(?:undefined reference|multiple definition).*", re.IGNORECASE)
 _COMMAND = re.compile(
     r"^(?:\[\d+/\d+\] |FAILED: |ninja: |Command '"
     r"|(?:\S*/)?(?:cc|c\+\+|g\+\+|gcc|clang(?:\+\+)?|nvcc|hipcc|ld)(?:-\d+)? +-)"
@@ -51,10 +49,16 @@ def first_error(output: str) -> str:
     if located is not None:
         number = located["nvcc"] or located["gcc"]
         return f"{located['file']}:{number}: {located['what']}"
-    cause = next((match for line in lines if (match := _CAUSE.search(line))), None)
+    cause = next(filter(None, map(_cause, lines)), None)
     if cause is not None:
-        return cause[0]
+        return cause
     return lines[-1] if lines else "the compiler printed nothing"
+
+
+def _cause(line: str) -> str | None:
+    """What a line says about the cause of a failed build, in linear time: the line is hostile."""
+    symbol = None if _ERROR.search(line) else _SYMBOL.search(line)
+    return symbol[0] if symbol else line if _ERROR.search(line) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ def failed_build(output: str) -> FailedBuild | None:
     messages = [line for line in lines if not _COMMAND.match(line)]
     commands = [line for line in lines if _COMMAND.match(line)]
     has_location = any(_LOCATED.match(line.strip()) for line in messages)
-    has_cause = bool(commands) and any(_CAUSE.search(line) for line in messages)
+    has_cause = bool(commands) and any(map(_cause, messages))
     if len(lines) < 2 or not (has_location or has_cause):
         return None
     errors = "\n".join(messages)

@@ -75,6 +75,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "clock_adjtime": (305, 266),
     "clock_settime": (227, 112),
     "delete_module": (176, 106),
+    "fadvise64": (221, 223),  # it evicts files that every slot of the machine reads
     "fanotify_init": (300, 262),
     "finit_module": (313, 273),
     "fsconfig": (431, 431),
@@ -91,11 +92,16 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "kexec_file_load": (320, 294),
     "kexec_load": (246, 104),
     "keyctl": (250, 219),
+    "landlock_add_rule": (445, 445),
+    "landlock_create_ruleset": (444, 444),  # its rules are memory that no watchdog counts
+    "landlock_restrict_self": (446, 446),
     "memfd_secret": (447, 447),
+    "migrate_pages": (256, 238),
     "modify_ldt": (154, None),
     "mount": (165, 40),
     "mount_setattr": (442, 442),
     "move_mount": (429, 429),
+    "move_pages": (279, 239),  # no signal ends it, and a call may be for billions of pages
     "mq_open": (240, 180),
     "msgget": (68, 186),
     "name_to_handle_at": (303, 264),
@@ -134,15 +140,19 @@ _CLONE3 = (435, 435)
 _FCNTL = (72, 25)
 _IOCTL = (16, 29)
 _MEMFD_CREATE = (319, 279)
+_MINCORE = (27, 232)
 _PRCTL = (157, 167)
+_SETSOCKOPT = (54, 208)
 _SOCKET = (41, 198)
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
 _CLONE_PARENT = 0x8000
-_F_SETSIG = 10
+_F_SETSIG, _F_SETLEASE = 10, 1024
+_SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 1, 7, 8
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_PR_SCHED_CORE, _PR_FUTEX_HASH = 62, 78
 _FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others, like AF_VSOCK, may ignore network namespaces."""
 
@@ -157,9 +167,15 @@ def _refuse(number: int, code: int) -> list[Instruction]:
     return [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | code)]
 
 
-def _on_argument(number: int, argument: int, test: list[Instruction]) -> list[Instruction]:
-    """Run `test` on one argument of one call; if the test does not return, the call is allowed."""
-    body = [(_LOAD, 0, 0, _ARGUMENT + 8 * argument), *test, (_RETURN, 0, 0, _ALLOW)]
+def _on_argument(
+    number: int, argument: int, test: list[Instruction], half: int = 0
+) -> list[Instruction]:
+    """Run `test` on one argument of one call; if the test does not return, the call is allowed.
+
+    The test sees the lower four bytes of the argument, or with `half` 1 the upper ones.
+    """
+    place = _ARGUMENT + 8 * argument + 4 * half
+    body = [(_LOAD, 0, 0, place), *test, (_RETURN, 0, 0, _ALLOW)]
     return [(_IF_EQUAL, 0, len(body), number), *body]
 
 
@@ -172,6 +188,39 @@ def _refuse_other_families() -> list[Instruction]:
     last = len(_FAMILIES)
     tests = [(_IF_EQUAL, last - index, 0, family) for index, family in enumerate(_FAMILIES)]
     return [*tests, (_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT)]
+
+
+def _keep_buffer_sizes(number: int) -> list[Instruction]:
+    """Let a socket's buffers keep their size, although the call succeeds.
+
+    The memory watchdog does not count their pages, which no process has mapped.
+    """
+    test = [
+        (_IF_EQUAL, 0, 4, _SOL_SOCKET),
+        (_LOAD, 0, 0, _ARGUMENT + 8 * 2),
+        (_IF_EQUAL, 1, 0, _SO_SNDBUF),
+        (_IF_EQUAL, 0, 1, _SO_RCVBUF),
+        (_RETURN, 0, 0, _ERRNO),
+    ]
+    return _on_argument(number, 1, test)
+
+
+def _refuse_long_range() -> list[Instruction]:
+    """Refuse `mincore` for 4 GiB or more: no signal ends the call, which could take hours."""
+    return [(_IF_AT_LEAST, 0, 1, 1), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+
+
+def _refuse_options() -> list[Instruction]:
+    """Refuse options of `prctl`; those of new Linux kernels with EINVAL, as an old one does.
+
+    PR_SCHED_CORE keeps other processes off the hyperthread next to a candidate. PR_FUTEX_HASH makes
+    Linux allocate as much memory as the caller asks for, which no process has mapped.
+    """
+    return [
+        *_refuse(syscalls.PR_SET_CHILD_SUBREAPER, errno.EPERM),
+        *_refuse(_PR_SCHED_CORE, errno.EINVAL),
+        *_refuse(_PR_FUTEX_HASH, errno.EINVAL),
+    ]
 
 
 def _refuse_terminal_injection() -> list[Instruction]:
@@ -207,11 +256,13 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
     if not gpu:
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
     program += _on_argument(_CLONE[column], 0, _refuse_namespaces_and_siblings())
-    program += _on_argument(
-        _PRCTL[column], 0, _refuse(syscalls.PR_SET_CHILD_SUBREAPER, errno.EPERM)
-    )
-    program += _on_argument(_FCNTL[column], 1, _refuse(_F_SETSIG, errno.EPERM))
+    program += _on_argument(_PRCTL[column], 0, _refuse_options())
+    # Whoever opens a leased file waits for up to 45 s, such as another slot that starts.
+    commands = _refuse(_F_SETSIG, errno.EPERM) + _refuse(_F_SETLEASE, errno.EPERM)
+    program += _on_argument(_FCNTL[column], 1, commands)
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
+    program += _keep_buffer_sizes(_SETSOCKOPT[column])
+    program += _on_argument(_MINCORE[column], 1, _refuse_long_range(), half=1)
     program += _on_argument(_IOCTL[column], 1, _refuse_terminal_injection())
     return [*program, (_RETURN, 0, 0, _ALLOW)]
 

@@ -209,10 +209,21 @@ def _drop_rights(layers: Layers) -> None:
     os.environ.update(environment)
     lowered = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NPROC: _HARNESS_PROCESSES}
     layers.attempt(IsolationLayer.LIMITS, lambda: isolate.lower_limits(lowered))
+    _raise_open_files()
     layers.attempt(isolate.CAPABILITIES, syscalls.drop_capabilities)
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # a candidate's maps are written through /proc/self
     isolate.close_others(frozenset({process_limits.precedence.file}))
+
+
+def _raise_open_files() -> None:
+    """Raise the soft limit on open files to the hard one, which is far above that of candidates.
+
+    Candidates have the same user. As many descriptors as their limit allows can be on their way
+    between their sockets. Linux then lets this process send one only if its own limit is higher.
+    """
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def candidate_layers(*, gpu: bool) -> isolate.LayerReport:

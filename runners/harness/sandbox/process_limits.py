@@ -15,8 +15,10 @@ KILL_S = 10.0
 """Seconds for killed processes to exit; with a GPU it can take several."""
 _POLL_S = 1e-3
 _PAGE_TABLES = {"VmPTE:"}
-_RESIDENT = {"RssAnon:", "RssShmem:", *_PAGE_TABLES}
-_PROPORTIONAL = {"Pss_Anon:", "Pss_Shmem:"}
+_RESIDENT = {"RssAnon:", "RssShmem:", "HugetlbPages:", *_PAGE_TABLES}
+_PROPORTIONAL = {"Pss_Anon:", "Pss_Shmem:", "Private_Hugetlb:", "Shared_Hugetlb:"}
+_SHARED = " /dev/zero (deleted)\n"
+"""How Linux names shared memory that belongs to no file."""
 
 
 def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
@@ -62,6 +64,54 @@ def memory_of_process(thread: int) -> int:
     return _sum_kib(f"/proc/{thread}/status", _RESIDENT)
 
 
+def shared_memory() -> int:
+    """Return the bytes of shared memory on this machine, also those that no process has mapped."""
+    return _sum_kib("/proc/meminfo", {"Shmem:"})
+
+
+def kernel_memory() -> int:
+    """Return the bytes that Linux and its drivers keep for themselves and cannot give back."""
+    return _sum_kib("/proc/meminfo", {"SUnreclaim:"})
+
+
+def maps_shared_memory(pid: int) -> bool:
+    """Return whether a process or a descendant has mapped shared memory that belongs to no file.
+
+    Its pages stay when they leave the process's page tables, and Linux does not tell how many there
+    are. A process that cannot be inspected counts as one that has.
+    """
+    for process in (pid, *descendants(pid)):
+        for thread in living_threads(process)[:1]:
+            try:
+                if _SHARED in Path(f"/proc/{thread}/maps").read_text(errors="replace"):
+                    return True
+            except PermissionError:
+                return True
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has just ended
+    return False
+
+
+def memory_files(pid: int) -> float:
+    """Return the bytes of the memory files that a process and its descendants have open.
+
+    They are infinite if one process cannot be inspected.
+    """
+    sizes: dict[int, int] = {}
+    for process in (pid, *descendants(pid)):
+        try:
+            for each in Path(f"/proc/{process}/fd").iterdir():
+                with suppress(FileNotFoundError):  # it has just been closed
+                    if str(each.readlink()).startswith("/memfd:"):
+                        file = each.stat()
+                        sizes[file.st_ino] = file.st_blocks * 512
+        except PermissionError:
+            return math.inf
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
+    return sum(sizes.values())
+
+
 def data_bytes() -> int:
     """Return the bytes of this process that RLIMIT_DATA counts."""
     return _sum_kib("/proc/self/status", {"VmData:"})
@@ -77,8 +127,9 @@ def _share_of(thread: int) -> int:
 
 
 def _sum_kib(path: str, fields: set[str]) -> int:
+    """Return the sum of some fields. A process's name may have any bytes, line breaks escaped."""
     try:
-        lines = Path(path).read_text().splitlines()
+        lines = Path(path).read_bytes().decode(errors="replace").split("\n")
     except (FileNotFoundError, ProcessLookupError):
         return 0  # the process has ended, or its memory is freed
     words = (line.split() for line in lines)

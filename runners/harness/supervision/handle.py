@@ -14,7 +14,13 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
-from runners.harness.sandbox.process_limits import holds_more, memory_of_tree, precedence
+from runners.harness.sandbox.process_limits import (
+    holds_more,
+    kernel_memory,
+    memory_of_tree,
+    precedence,
+    shared_memory,
+)
 from runners.harness.supervision import process, waiting
 from runners.harness.supervision.spares import ForkedProcess
 from runners.harness.supervision.template import TemplateProcess
@@ -97,6 +103,7 @@ class CandidateHandle:
 
     def _start_watching(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)
+        self.shared_before, self.kernel_before = shared_memory(), kernel_memory()
         self.orders.settimeout(0)
         self.poll = select.poll()
         self.poll.register(self.orders, select.POLLIN)
@@ -137,7 +144,7 @@ class CandidateHandle:
             called = self._timed_reply(channel.GO_FRAME, deadline)
             least = min(called.waited_ns, self.least_waited.get(order, called.waited_ns))
             self.least_waited[order] = least
-            return replace(called, waited_ns=called.waited_ns - least)
+            return replace(called, waited_ns=called.waited_ns - least, least_waited_ns=least)
 
     def _timed_reply(self, order: bytes, deadline: Deadline) -> channel.Exchange:
         self.orders.sendall(order)
@@ -280,10 +287,31 @@ class CandidateHandle:
         self.next_check = now + WATCH_S
         most = self.spec.limits.memory
         excess_bytes = self.arena.excess_bytes if self.arena else 0
-        if holds_more(self.process.pid, most + self.inherited - excess_bytes, deadline.remaining):
-            raise VerdictError(
-                Verdict.MEMORY_EXCEEDED, f"more than {most >> 20} MiB of memory were used"
-            )
+        limit = most + self.inherited - excess_bytes
+        more = holds_more(self.process.pid, limit, deadline.remaining)
+        if more or self._hides_more(most) or self._burdens_driver(most):
+            message = f"more than {most >> 20} MiB of memory were used"
+            raise VerdictError(Verdict.MEMORY_EXCEEDED, message)
+
+    def _hides_more(self, most: int) -> bool:
+        """Return whether the candidate keeps over `most` bytes of shared memory beyond its files.
+
+        The inputs count as the judge's, and the calibration candidate has one too.
+        """
+        inputs = 2 * self.arena.input_size if self.arena else 0
+        limit = most + inputs + self.spec.limits.disk
+        gpu = self.spec.shared is not None
+        return process.hides_more(self.process.pid, self.shared_before, limit, gpu=gpu)
+
+    def _burdens_driver(self, most: int) -> bool:
+        """Return whether a GPU's driver probably keeps over `most` bytes of records for it.
+
+        Linux does not tell whose they are. An exit with 11 GB took over `KILL_S`. They count if the
+        process has grown by an eighth of the limit; with these 11 GB it had grown by a third.
+        """
+        if self.spec.shared is None or kernel_memory() - self.kernel_before <= most:
+            return False
+        return memory_of_tree(self.process.pid) - self.inherited > most // 8
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it can be waited for.

@@ -13,7 +13,8 @@ from pathlib import Path
 import torch
 
 from runners.harness.protocol.values import DTYPES, TensorNode, bits
-from runners.harness.sandbox.process_limits import data_bytes, kill_tree
+from runners.harness.sandbox import process_limits
+from runners.harness.sandbox.process_limits import kill_tree
 from runners.harness.verdicts import too_much_printed
 from runners.process_tree import descendants, thread_states
 
@@ -24,7 +25,10 @@ _CPUCLOCK_SCHED = 2  # in the clock id of another process: its CPU time in ns
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_PERTURB = -1, -3, -6
 
 _EVENTS = os.WSTOPPED | os.WCONTINUED
-
+GAPS_MOST = 2
+"""An output that takes more than this many times the memory of its elements is copied without gaps,
+because these take long to compare. Others keep their strides: a task may require contiguous memory.
+"""
 STOP_S = 2.0
 """Seconds for a process to freeze."""
 _QUICK_S = 5e-3
@@ -71,8 +75,7 @@ def keep_freed_memory() -> None:
 def new_memory_zeroed() -> Iterator[None]:
     """Let the C library fill what it allocates in this block with zeros (mallopt(3), M_PERTURB).
 
-    An input with uninitialised tensors would otherwise show the candidate what the judge held in
-    that memory before, such as the task's reference.
+    An uninitialised input would otherwise show what the judge held there, such as the reference.
     """
     _LIBC.mallopt(_M_PERTURB, 0xFF)  # new memory gets the complement of this byte
     try:
@@ -88,13 +91,26 @@ def memory_limited(more: int) -> Iterator[None]:
     What does not fit fails with RuntimeError in torch, and with MemoryError elsewhere.
     """
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    most = data_bytes() + more
+    most = process_limits.data_bytes() + more
     finite = [each for each in (most, *before) if each != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(finite), before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
+    """Return whether a process and its descendants keep over `limit` bytes of shared memory.
+
+    Linux does not tell whose it is. So it counts if the machine's has grown by that much since it
+    was `before`, and the process has mapped some or, on a GPU, its memory files are as large.
+    """
+    if process_limits.shared_memory() - before <= limit:
+        return False
+    if gpu:
+        return process_limits.memory_files(pid) > limit
+    return process_limits.maps_shared_memory(pid)
 
 
 def _stop_threads(pid: int) -> None:
@@ -261,7 +277,8 @@ class CandidateProcess:
         except RuntimeError as error:  # an empty tensor may still have an impossible shape
             raise UnreadableError(f"the output cannot be laid out: {error}") from error
         self._copy(flat, node.address)
-        return bits(shown).contiguous().view(dtype)
+        wide = node.span > GAPS_MOST * node.numel
+        return bits(shown).contiguous().view(dtype) if wide else shown
 
     def _copy(self, flat: torch.Tensor, address: int) -> None:
         length = flat.numel() * flat.element_size()
@@ -281,10 +298,7 @@ class CandidateProcess:
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
     def kill(self) -> None:
-        """Kill the process and its descendants, and wait for their exits.
-
-        TimeoutError if one does not exit.
-        """
+        """Kill the process and its descendants, and wait; TimeoutError if one does not exit."""
         if self.killed:
             return
         self.killed = True

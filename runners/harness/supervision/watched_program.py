@@ -13,7 +13,12 @@ from runners.harness.deadline import Deadline
 from runners.harness.sandbox import process_limits, program
 from runners.harness.sandbox.program import Program, ProgramPipes
 from runners.harness.supervision.handle import StartError
-from runners.harness.supervision.process import CandidateProcess, OutputPipe, ProcessGoneError
+from runners.harness.supervision.process import (
+    CandidateProcess,
+    OutputPipe,
+    ProcessGoneError,
+    hides_more,
+)
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import descendants
 
@@ -64,6 +69,7 @@ class WatchedProgram:
         self.next_check = 0.0
         self.inherited = process_limits.memory_of_process(os.getpid())
         """Memory that the program shares with the judge from its fork until its `exec`."""
+        self.shared_before = process_limits.shared_memory()
 
     def run(self, deadline: Deadline) -> ProgramExit:
         """Run it to its end; VerdictError if it exceeds a limit, StartError if it cannot start."""
@@ -143,11 +149,13 @@ class WatchedProgram:
         if now < self.next_check:
             return
         self.next_check = now + _WATCH_MS / 1000
-        limit = self.order.limits.memory
+        limit, files = self.order.limits.memory, self.order.limits.disk
         inherited = 0 if begun else self.inherited
         if self.process is None:
             return
-        if process_limits.holds_more(self.process.pid, limit + inherited, deadline.remaining):
+        pid, gpu = self.process.pid, self.order.gpu
+        more = process_limits.holds_more(pid, limit + inherited, deadline.remaining)
+        if more or hides_more(pid, self.shared_before, limit + files, gpu=gpu):
             raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"more than {limit >> 20} MiB of memory were used"
             )

@@ -6,7 +6,7 @@ with it is no fault of the submission, which then has no speedup of its own.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ from runners.harness.protocol import channel
 from runners.harness.sandbox.process_limits import precedence
 from runners.harness.supervision.handle import StartError
 from runners.harness.timing import samples
-from runners.harness.timing.rounds import Round, waited
+from runners.harness.timing.rounds import CALM_LEAST, Round, waited
 from runners.harness.timing.stop_rule import StopRule
 from runners.harness.verdicts import VerdictError
 
@@ -32,8 +32,25 @@ FLUSH_BYTES = 32 << 20
 """Bytes that the judge writes before every window, so that no input is in a CPU cache."""
 REPEATS_MOST = 2
 """How often a calibration window on the CPU is repeated if it waited although it has precedence."""
+OWN_WAIT_NS = 200_000
+"""The most ns that judge and calibration candidate wait for a core on an idle machine."""
 CALL_SHARE = 0.05
 """The most of a workload's time that one call of the reference may take."""
+
+
+def calm_overheads(calibrator: HostCandidate, calls: Sequence[channel.Exchange]) -> list[float]:
+    """Return the overheads in ns of calibration calls on the CPU that did not wait for cores.
+
+    If too few did not, they are those of all, less their waiting. The overhead is subtracted from
+    every timed call, so one that is too long would make a submission look faster than it is.
+    """
+    own = min(OWN_WAIT_NS, *(each.least_waited_ns + each.waited_ns for each in calls))
+    waits = [each.least_waited_ns + each.waited_ns - own for each in calls]
+    pairs = list(zip(calls, waits, strict=True))
+    calm = [each for each, wait in pairs if not waited(wait, each.window_ns)]
+    if len(calm) >= CALM_LEAST:
+        return [calibrator.overhead(each) for each in calm]
+    return [max(0.0, calibrator.overhead(each) - wait) for each, wait in pairs]
 
 
 class ReferenceTimer:

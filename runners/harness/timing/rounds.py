@@ -41,6 +41,8 @@ def waited(waited_ns: float, window_ns: float) -> bool:
     return waited_ns > max(WAITED_NS, WAITED * window_ns)
 
 
+QUICKER_ECHO_NS = 10_000.0
+"""The most CPU time in ns that an answer in machine code spares compared with one in Python."""
 HIDDEN_NS = 4_000.0
 """The most GPU work in ns that fits into the window of a single call without making it longer than
 a no-op's.
@@ -118,6 +120,8 @@ class Round:
     """CPU time of all of the candidate's threads in each window, counted by the Linux kernel."""
     calibration_cpu_ns: list[float] = field(default_factory=list)
     """CPU time of the calibration candidate in its windows beyond the time of its kernel."""
+    echo_cpu_ns: list[int] = field(default_factory=list)
+    """On the CPU: CPU time of the calibration candidate in windows in which it only answers."""
     overheads_during: list[float] = field(default_factory=list)
     """Overheads of the calibration windows between the timed ones."""
     overheads_before: list[float] = field(default_factory=list)
@@ -222,13 +226,16 @@ class Round:
         """The part of a window that a hostile candidate could skip and compute in instead.
 
         On a GPU it is the time in which trusted code sends the host part of an output; with pinned
-        host memory also the copies in both directions. On the CPU it is the CPU time in which the
-        calibration candidate answers.
+        host memory also the copies in both directions. On the CPU it is the CPU time that the
+        calibration candidate needs beyond its kernel, less what every answer takes.
         """
         if self.on_gpu:
             host_waits_ns = median(self.host_waits_ns) if self.host_waits_ns else 0.0
             return host_waits_ns + (max(0.0, self.overhead) if self.remote else 0.0)
-        return max(0.0, median(self.calibration_cpu_ns)) if self.calibration_cpu_ns else 0.0
+        if not self.calibration_cpu_ns:
+            return 0.0
+        needed = median(self.echo_cpu_ns) - QUICKER_ECHO_NS if self.echo_cpu_ns else 0.0
+        return max(0.0, median(self.calibration_cpu_ns) - max(0.0, needed))
 
     @property
     def bound(self) -> float:

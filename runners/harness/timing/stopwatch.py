@@ -18,7 +18,7 @@ from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
 from runners.harness.supervision.waiting import OtherProcesses
 from runners.harness.timing import clocks, trains
-from runners.harness.timing.calls import WARM_UPS, WorkloadCalls
+from runners.harness.timing.calls import WARM_UPS, WorkloadCalls, calm_overheads
 from runners.harness.timing.rounds import LEFT_OUT, DisturbedError, Round
 from runners.harness.verdicts import MachineError, VerdictError
 
@@ -26,6 +26,8 @@ CALIBRATIONS = 15
 """Windows of the calibration candidate before the timed candidate imports the submission."""
 HOST_CALIBRATIONS = 9
 """The same on the CPU, where each one writes a whole input; the median ignores single outliers."""
+ECHOES = 5
+"""Windows on the CPU in which the calibration candidate only answers."""
 SETTLING = 2
 """Windows of a fresh process that are not counted, because they pay for copy-on-write."""
 STARTS_MOST = 8
@@ -306,13 +308,19 @@ class WorkloadTimer(WorkloadCalls):
         self, candidate: HostCandidate, calibrator: HostCandidate, result: Round
     ) -> None:
         """Measure the overhead of the calibration candidate and, on a GPU, of this candidate."""
-        for _ in range(CALIBRATIONS if self.session.on_gpu else HOST_CALIBRATIONS):
+        on_gpu, calls = self.session.on_gpu, []
+        for _ in range(CALIBRATIONS if on_gpu else HOST_CALIBRATIONS):
             calibration = self._calibration_call(candidate)  # before each one something else ran
             if self.session.on_gpu:
                 result.own_overheads.append(candidate.overhead(calibration))
                 result.calibration_ns.append(calibration.reply.claimed_ns)
                 result.host_waits_ns.append(calibration.host_part_ns)
-            result.overheads_before.append(calibrator.overhead(self._calibration_call(calibrator)))
+            calls.append(self._calibration_call(calibrator))
+        overheads = map(calibrator.overhead, calls) if on_gpu else calm_overheads(calibrator, calls)
+        result.overheads_before.extend(overheads)
+        for _ in range(0 if on_gpu else ECHOES):
+            self._flush()
+            result.echo_cpu_ns.append(calibrator.echo(self.deadline).cpu_ns)
         for _ in range(WAITING_CALIBRATIONS if self.session.on_gpu else 0):
             waiting = self._calibration_call(candidate, waiting=True)
             result.waiting_windows.append(waiting.window_ns - waiting.host_part_ns)

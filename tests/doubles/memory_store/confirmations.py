@@ -1,5 +1,6 @@
 """Comparisons of submissions, and finals, in memory."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.confirmation import (
@@ -19,7 +20,7 @@ from bot.domain.ids import (
     TaskVersionId,
     is_system_submission,
 )
-from bot.domain.job import FINAL_STATES, Notice, Topic
+from bot.domain.job import FINAL_STATES, JobState, Notice, Topic
 from bot.domain.scoring import PairRatio, Score, ScoreValue
 from bot.domain.submission import NewSubmission
 from runners.contract.task import Mode
@@ -39,7 +40,9 @@ class MemoryConfirmations:
         waiting = {(each.task_version, each.gpu) for each in rows if each.is_pending}
         finals = self._tables.finals.values()
         return tuple(
-            sorted(waiting | {(each.task_version, each.gpu) for each in finals if not each.rows})
+            sorted(
+                waiting | {(each.task_version, each.gpu) for each in finals if each.rows is None}
+            )
         )
 
     async def lock(self, version: TaskVersionId, gpu: str) -> bool:
@@ -78,6 +81,17 @@ class MemoryConfirmations:
         rows = self._tables.confirmations.values()
         return tuple(each for each in rows if each.submission == submission and each.final is None)
 
+    async def concerning(self, submissions: Sequence[SubmissionId]) -> tuple[Confirmation, ...]:
+        took = {ConfirmationState.CONFIRMED, ConfirmationState.TIED}
+        rows = [each for each in self._tables.confirmations.values() if each.final is None]
+        return tuple(
+            each
+            for each in rows
+            if (counts := each.submission not in self._tables.exclusions) or not each.is_pending
+            if each.submission in submissions
+            or (each.rival in submissions and each.state in took and counts)
+        )
+
     async def pending(self, version: TaskVersionId, gpu: str) -> tuple[Confirmation, ...]:
         rows = self._tables.confirmations.values()
         of_board = [each for each in rows if (each.task_version, each.gpu) == (version, gpu)]
@@ -105,11 +119,28 @@ class MemoryConfirmations:
             max_attempts=MOST_ATTEMPTS,
             judged_again=True,
         )
+        turn = self._turn(row)
         run = self._submissions.put(new, SubmissionId(-tables.next_id()))
+        (job,) = tables.jobs_of(run.id)
+        tables.put(replace(job, turn=turn))
         tables.confirmation_runs[run.id] = confirmation
         holder = tables.people[tables.submissions[rival].person].name
         ordered = replace(row, rival=rival, rival_name=holder, alone=alone, run=run.id)
         tables.confirmations[confirmation] = ordered
+
+    def _turn(self, row: Confirmation) -> int:
+        """The turn of a comparison: as a job of its person, after the person's other ones."""
+        tables = self._tables
+        own = [each for each in tables.confirmations.values() if each.person == row.person]
+        waiting = [
+            job.turn
+            for each in own
+            if each.is_pending and each.run is not None and each.gpu == row.gpu
+            for job in tables.jobs_of(each.run)
+            if job.state is JobState.QUEUED
+        ]
+        turn = tables.next_turn(row.person, row.gpu, PRIORITY)
+        return max(turn, 1 + max(waiting, default=0))
 
     async def count(self, confirmation: ConfirmationId, attempts: int, failures: int) -> None:
         row = self._tables.confirmations[confirmation]
@@ -125,7 +156,8 @@ class MemoryConfirmations:
         reason: str = "",
     ) -> None:
         row = self._tables.confirmations[confirmation]
-        settled = replace(row, state=state, ratio=ratio, reason=reason)
+        now = self._tables.clock.now()
+        settled = replace(row, state=state, ratio=ratio, reason=reason, decided_at=now)
         self._tables.confirmations[confirmation] = settled
         self._tables.subscriptions.publish(Notice(Topic.PROGRESS, str(row.submission)))
 
@@ -177,7 +209,11 @@ class MemoryFinals:
 
     async def _counted(self, final: Final) -> Final:
         done = [each for each in await self.comparisons(final.id) if not each.is_pending]
-        return replace(final, compared=len(done))
+        ended = max((each.decided_at for each in done if each.decided_at), default=None)
+        if ended is None:
+            return final
+        took_s = (ended - min(each.created_at for each in done)).total_seconds()
+        return replace(final, compared=len(done), comparison_s=took_s / len(done))
 
     async def running(self, version: TaskVersionId, gpu: str) -> Final | None:
         rows = self._tables.finals.values()

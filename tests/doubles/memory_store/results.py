@@ -113,7 +113,9 @@ class MemoryResults:
     async def score_history(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
         found = sorted(await self.scores(version, gpu), key=by_submission_time)
         some = found[:: max(1, -(-len(found) // most))] if most else ()
-        shown = {*some, *records(found)}
+        rivals = {rival for each in found for rival, _ in each.met}
+        compared = (each for each in found if each.met or each.submission in rivals)
+        shown = {*some, *records(found), *compared}
         return ScoreHistory(tuple(sorted(shown, key=by_submission_time)), len(found))
 
     async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:

@@ -32,6 +32,7 @@ async def test_every_command_is_in_the_help(stage: Scene) -> None:
     assert len(typed) > 40
     assert menus == ["Submit this file"]
     told = "\n".join(each.text for each in stage.alice.messages() if each.ephemeral)
+    assert '"Confirmation pending": a run that would take' in told
     missing = [path for path in typed if f"`/{path}` " not in told]
     missing += [name for name in menus if f"`{name}`" not in told]
     assert missing == []

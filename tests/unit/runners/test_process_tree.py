@@ -58,6 +58,14 @@ def test_descendants_are_found_across_sessions(started: list[subprocess.Popen[by
     assert set(descendants(pid)) == {each.pid for each in process.children(recursive=True)}
 
 
+@pytest.mark.parametrize("name", [b"\xc8\xc9", b") Z 1 (", b"\n) Z"])
+def test_a_process_may_have_any_name(started: list[subprocess.Popen[bytes]], name: bytes) -> None:
+    renamed = f"import ctypes\nctypes.CDLL(None).prctl(15, {name!r}, 0, 0, 0)\n"
+    pid = run(started, renamed + "import sys\nprint('up', flush=True)\nsys.stdin.read()")
+    assert thread_states(pid)[pid] in "RS"
+    assert alive(pid)
+
+
 def test_a_process_that_is_gone_has_nothing() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()

@@ -10,7 +10,7 @@ from starlette.datastructures import FormData, UploadFile
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.api import submissions as api
 from bot.domain.api.base import PATH
-from bot.domain.api.boards import ConfirmationBody
+from bot.domain.api.boards import ConfirmationBody, LostPlaceBody
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
@@ -84,6 +84,8 @@ def _job(status: JobStatus) -> api.JobAnswer:
         evaluation=evaluation,
         cost=status.cost,
         confirmation=ConfirmationBody.of(status.confirmation),
+        lost_place=LostPlaceBody.of(status.lost),
+        ranks=time_answer(status.ranks),
     )
 
 
@@ -116,7 +118,13 @@ def history_answer(entries: Sequence[HistoryEntry], limit: int) -> api.HistoryAn
 def _past(entry: HistoryEntry) -> api.PastSubmission:
     submission = entry.submission
     results = (
-        api.JobResultBody(gpu=each.gpu, verdict=each.verdict, time=time_answer(each.score))
+        api.JobResultBody(
+            gpu=each.gpu,
+            verdict=each.verdict,
+            time=time_answer(each.score),
+            confirmation=each.confirmation,
+            lost_to=each.lost_to,
+        )
         for each in entry.results
     )
     return api.PastSubmission(

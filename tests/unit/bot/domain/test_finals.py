@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.finals import Final, Pair, final_places, final_rows, next_pair
+from bot.domain.finals import Final, Pair, final_places, final_rows, final_standings, next_pair
 from bot.domain.ids import BoardId, FinalId, SubmissionId, TaskVersionId
 from bot.domain.scoring import PairRatio
 from tests.doubles.factories import NOON, make_score
@@ -55,7 +55,7 @@ def test_times_follow_from_the_ratios_and_the_best_stays_as_it_was() -> None:
     places = final_places(by_submission, order, results)
     times = [each.score.value.time_ns for each in places]
     assert times == pytest.approx([98, 100, 120])
-    rows = final_rows(places, results)
+    rows = final_rows(final_standings(places, results, ()), places)
     assert [each.rank for each in rows] == [1, 2, 3]
     assert rows[1].ratio is not None
     assert rows[1].ratio.ratio == pytest.approx(1 / 0.98)
@@ -70,7 +70,8 @@ def test_who_cannot_be_told_apart_or_compared_shares_the_place() -> None:
     }
     order, _ = next_pair([one, two, three], results)
     places = final_places({each.submission: each for each in scores}, order, results)
-    assert [each.rank for each in final_rows(places, results)] == [1, 1, 1]
+    standings = final_standings(places, results, ())
+    assert [each.rank for each in final_rows(standings, places)] == [1, 1, 1]
     times = [each.score.value.time_ns for each in places]
     assert times == sorted(times)
 

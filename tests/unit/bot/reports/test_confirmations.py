@@ -25,7 +25,7 @@ from tests.doubles.factories import NOON
 
 WAITING = Confirmation(
     ConfirmationId(1), SubmissionId(9), PersonId(2), "bob", TaskVersionId(1), "H100", 1,
-    ConfirmationState.PENDING, NOON, held=ScoreValue(28_000, 50),
+    ConfirmationState.PENDING, NOON, held=ScoreValue(28_000, 50, 40),
 )  # fmt: skip
 MET = replace(WAITING, rival=SubmissionId(7), rival_name="ada", run=SubmissionId(-3))
 
@@ -50,7 +50,7 @@ MET = replace(WAITING, rival=SubmissionId(7), rival_name="ada", run=SubmissionId
         ),
         (replace(MET, state=ConfirmationState.REFUSED, reason="it crashed"), "not ranked: it"),
         (replace(MET, state=ConfirmationState.UNDECIDED, reason="no"), "who is not displaced"),
-        (replace(MET, state=ConfirmationState.DROPPED, reason="late"), "not needed: late"),
+        (replace(MET, state=ConfirmationState.DROPPED, reason="late"), "no confirmation: late"),
     ],
 )
 def test_a_comparison_says_how_it_ended(found: Confirmation, words: str) -> None:
@@ -62,17 +62,19 @@ def test_a_comparison_says_how_it_ended(found: Confirmation, words: str) -> None
 
 def test_what_waits_is_listed_with_the_place_that_it_would_take() -> None:
     (row,) = pending_table([WAITING]).rows
-    assert row == ("bob", "28.00 us ± 0.05", "would take 1st", "#9")
+    assert row == ("bob", "28.00 us ± 0.09", "would take 1st", "#9")
 
 
 def test_a_final_says_how_far_it_is_and_then_its_table() -> None:
     waits = Final(FinalId(1), BoardId(1), TaskVersionId(1), "H100", 10, NOON)
     assert "waits for runs" in final_line(waits)
     runs = replace(waits, entries=(SubmissionId(7), SubmissionId(9), SubmissionId(8)), compared=1)
-    assert final_line(runs).endswith("1 comparison made, at least 1 left")
+    assert final_line(runs) == "final of the first 3 on H100: 1 of at least 2 comparisons made"
+    timed = final_line(replace(runs, comparison_s=180.0))
+    assert timed.endswith("1 of at least 2 comparisons made, about 3 min left")
     assert final_table(runs) is None
     rows = (
-        FinalRow(1, SubmissionId(9), "bob", 100, 1),
+        FinalRow(1, SubmissionId(9), "bob", 100, 1, resolution_ns=2),
         FinalRow(2, SubmissionId(7), "ada", 101, 1, PairRatio(1.01, 0.002)),
         FinalRow(2, SubmissionId(8), "eve", 101, 1, PairRatio(1.0, 0.002)),
         FinalRow(4, SubmissionId(6), "dan", 110, 1),
@@ -81,6 +83,7 @@ def test_a_final_says_how_far_it_is_and_then_its_table() -> None:
     report = finals_report("softmax", (ended,))
     (table,) = [each for each in report.blocks if isinstance(each, Table)]
     assert [row[0] for row in table.rows] == ["1", "2=", "2=", "4"]
+    assert [row[2] for row in table.rows][:2] == ["100.0 ns ± 3.0", "101.0 ns ± 1.0"]
     shown = [row[3] for row in table.rows]
-    assert shown == ["", "1.00 % ± 0.20 slower", "tied", "not comparable"]
+    assert shown == ["", "1.00 % ± 0.20 slower", "tied: 0.00 % ± 0.20 slower", "not comparable"]
     assert finals_report("softmax", ()).blocks

@@ -1,7 +1,10 @@
 """Tests of the report of a person's submissions."""
 
+from dataclasses import replace
+
 import pytest
 
+from bot.domain.confirmation import ConfirmationState
 from bot.domain.ids import SubmissionId
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.scoring import ScoreValue
@@ -55,6 +58,30 @@ def test_a_submission_without_an_outcome_shows_its_state() -> None:
 @pytest.mark.parametrize("state", [SubmissionState.RUNNING, SubmissionState.FAILED])
 def test_what_is_not_all_is_shown_with_the_state(state: SubmissionState) -> None:
     assert _row(state, PASSED)[-1] == f"H100: 29.14 us ± 0.06, {state}"
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (ConfirmationState.CONFIRMED, "H100: 29.14 us ± 0.06, confirmed"),
+        (ConfirmationState.TIED, "H100: 29.14 us ± 0.06, tied in its comparison"),
+        (ConfirmationState.DROPPED, "H100: 29.14 us ± 0.06"),
+        (None, "H100: 29.14 us ± 0.06"),
+    ],
+)
+def test_a_ranked_run_says_how_it_was_confirmed(
+    state: ConfirmationState | None, words: str
+) -> None:
+    assert _row(SubmissionState.FINISHED, replace(PASSED, confirmation=state))[-1] == words
+
+
+def test_a_run_without_a_time_says_whether_it_waits_and_a_place_to_whom_it_went() -> None:
+    held = replace(PASSED, score=None, confirmation=ConfirmationState.PENDING)
+    assert _row(SubmissionState.FINISHED, held)[-1] == "H100: passed, confirmation pending"
+    ended = replace(held, confirmation=ConfirmationState.DROPPED)
+    assert _row(SubmissionState.FINISHED, ended)[-1] == "H100: passed, not ranked"
+    lost = replace(PASSED, lost_to=SubmissionId(9))
+    assert _row(SubmissionState.FINISHED, lost)[-1].endswith("± 0.06, lost its place to #9")
 
 
 def test_nothing_submitted_is_said() -> None:

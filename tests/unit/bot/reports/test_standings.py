@@ -9,9 +9,9 @@ from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
-from bot.domain.scoring import ScoreValue, Standing
+from bot.domain.scoring import PairRatio, ScoreValue, Standing
 from bot.reports.blocks import Table, Text, Tone
-from bot.reports.standings import standings_pages, standings_report
+from bot.reports.standings import standings_notes, standings_pages, standings_report
 from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
@@ -231,3 +231,12 @@ def test_the_pool_that_alone_times_ranked_runs_is_named() -> None:
     note = Text("ranked runs on CPU are timed only by pool box", Tone.QUIET)
     assert note in standings_report(_standings(board=board)).blocks
     assert note not in standings_report(replace(_standings(board=board), gpu="H100")).blocks
+
+
+def test_ranks_that_the_times_do_not_explain_say_that_a_comparison_decided() -> None:
+    words = "ranks of times that overlap: the runs were compared, and their ratio decides"
+    first, second = make_score(1, 100.0, 20.0), make_score(2, 110.0, 20.0)
+    compared = replace(second, met=((first.submission, PairRatio(1.1, 0.01)),))
+    for each, shown in ((second, False), (compared, True)):
+        notes = standings_notes(_standings(entries=rank([first, each])))
+        assert (words in [note.text for note in notes]) is shown

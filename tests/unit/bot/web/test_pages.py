@@ -380,6 +380,7 @@ async def test_the_docs_name_a_board_of_this_server_and_discord_only_where_a_bot
     bare = make_door(MemoryStore(shown.clock), shown.clock)
     async with httpx.AsyncClient(transport=way_to(with_bot), base_url="http://podium.test") as web:
         assert "/leaderboard submit ranked" in (await web.get("/docs")).text
+        assert "<dt>Confirmation pending</dt>" in (await web.get("/docs")).text
     async with httpx.AsyncClient(transport=way_to(bare), base_url="http://podium.test") as web:
         assert "#!PODIUM leaderboard BOARD\n#!PODIUM gpus GPU" in (await web.get("/docs")).text
 

@@ -1,14 +1,21 @@
-"""Tests of answers that no Podium of this version gives; all others are read in integration."""
+"""Tests of answers that are rare; all others are read in integration."""
 
 from datetime import UTC, datetime
 
 import pytest
 
+from bot.domain.api.admin import FinalsAnswer
 from bot.domain.api.boards import Absent, BoardLine, LeaderboardsAnswer, StandingsAnswer
-from bot.domain.api.submissions import ProfileFile
+from bot.domain.api.submissions import JobResultBody, PastSubmission, ProfileFile
 from bot.domain.board import SourceVisibility, Visibility
-from bot.remote.client.decode import file_of, leaderboards_of
+from bot.domain.confirmation import ConfirmationState
+from bot.domain.finals import Final, FinalRow
+from bot.domain.ids import BoardId, FinalId, SubmissionId, TaskVersionId
+from bot.domain.submission import SubmissionState
+from bot.remote.client.decode import entry_of, file_of, finals_of, leaderboards_of
 from runners.contract.evaluation import CPU, Timing
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
 
@@ -43,3 +50,27 @@ def test_a_verdict_of_a_later_podium_is_not_taken_for_one_of_ours() -> None:
     )  # fmt: skip
     with pytest.raises(ValueError, match="too_clever"):
         leaderboards_of(LeaderboardsAnswer(board=board, leaderboards=(leaderboard,)))
+
+
+def test_a_line_of_the_history_keeps_how_it_was_confirmed_and_who_took_its_place() -> None:
+    result = JobResultBody(
+        gpu=CPU, verdict=Verdict.PASSED, time=None, confirmation=ConfirmationState.SLOWER, lost_to=9
+    )
+    past = PastSubmission(
+        id=7, board="softmax", board_id=1, task_version=1, task_version_id=1, file_name="k.py",
+        source_hash="", mode=Mode.RANKED, gpus=(CPU,), state=SubmissionState.FINISHED,
+        created_at=NOW, results=(result,),
+    )  # fmt: skip
+    (found,) = entry_of(past).results
+    assert (found.confirmation, found.lost_to) == (ConfirmationState.SLOWER, 9)
+
+
+def test_a_final_keeps_its_progress_and_what_is_not_known_of_each_time() -> None:
+    row = FinalRow(1, SubmissionId(7), "ada", 20_000.0, 100.0, resolution_ns=250.0)
+    entries = SubmissionId(7), SubmissionId(5), SubmissionId(6)
+    final = Final(
+        FinalId(1), BoardId(1), TaskVersionId(1), CPU, 10, NOW, entries, (row,), NOW, 1, 30.0
+    )
+    (found,) = finals_of(FinalsAnswer.of("softmax", (final,)))
+    assert found.rows == (row,)
+    assert (found.compared, found.left, found.left_s) == (1, 1, 30.0)

@@ -28,7 +28,7 @@ from runners.harness.protocol.channel import (
     encode,
     pair,
 )
-from runners.harness.protocol.values import ScalarNode, TensorNode, tensors
+from runners.harness.protocol.values import ScalarNode, SequenceNode, TensorNode, tensors
 from runners.harness.supervision.template import pack_files
 from runners.languages import Recipe
 
@@ -50,14 +50,19 @@ class Judge:
         self.line = line
         self.candidate = made
 
+    def answer(self, order: CandidateRequest) -> CandidateReply:
+        """Have one order answered."""
+        reply = self.candidate.answer(order)
+        return CandidateReply.model_validate_json(reply) if isinstance(reply, bytes) else reply
+
     def ask(self, operation: Operation, value: object = INPUT) -> CandidateReply:
         """Give one order as the judge does: order, READY, input, GO, reply."""
         node = lay_out(value).node
         if operation is Operation.BUILD:
-            return self.candidate.answer(CandidateRequest(operation=operation))
+            return self.answer(CandidateRequest(operation=operation))
         self.line.sendall(GO_FRAME)
         self.arena.write(node, value)
-        reply = self.candidate.answer(CandidateRequest(operation=operation, value=node))
+        reply = self.answer(CandidateRequest(operation=operation, value=node))
         assert self.line.recv(FRAME_MAX) == READY_FRAME
         return reply
 
@@ -99,13 +104,63 @@ def test_a_kernel_sees_the_input_and_its_output_is_described(judge: Judge) -> No
     assert reply.claimed_ns > 0
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        torch.ones(3, 4),
+        torch.ones(3, 4).t(),
+        torch.tensor(2.5, dtype=torch.bfloat16, requires_grad=True),
+        torch.zeros(0, dtype=torch.uint16),
+        torch.zeros([1] * 16),
+        torch.tensor([1 + 2j]).conj(),
+        torch.nn.Parameter(torch.ones(2)),
+    ],
+)
+def test_one_tensor_on_the_cpu_is_described_as_in_a_structure(
+    judge: Judge, output: torch.Tensor
+) -> None:
+    alone, together = kernel(judge, lambda _: output), kernel(judge, lambda _: [output])
+
+    assert isinstance(together.output, SequenceNode)
+    (inside,) = together.output.items
+    assert isinstance(alone.output, TensorNode)
+    assert isinstance(inside, TensorNode)
+    moved = {"address": 0}
+    assert alone.output.model_copy(update=moved) == inside.model_copy(update=moved)
+    if not output.is_conj():
+        assert alone.output.address == inside.address == output.data_ptr()
+
+
+def test_a_tensor_of_too_many_dimensions_is_an_invalid_answer(judge: Judge) -> None:
+    reply = kernel(judge, lambda _: torch.zeros([1] * 17))
+    assert (reply.status, "17 dimensions" in reply.message) == (Status.INVALID, True)
+
+
+def test_an_echo_waits_for_its_turn_and_answers_without_an_input(judge: Judge) -> None:
+    judge.candidate.kernel = lambda _: pytest.fail("called")
+    judge.line.sendall(GO_FRAME)
+    reply = judge.answer(CandidateRequest(operation=Operation.ECHO))
+    assert judge.line.recv(FRAME_MAX) == READY_FRAME
+    assert (reply.status, reply.output) == (Status.DONE, None)
+
+
+def test_the_trusted_reader_describes_as_many_tensors_as_it_is_told(judge: Judge) -> None:
+    node = lay_out(INPUT).node
+    judge.line.sendall(GO_FRAME)
+    judge.arena.write(node, INPUT)
+    order = CandidateRequest(operation=Operation.TOUCH, value=node, tensors=3)
+    reply = judge.answer(order)
+    assert reply.output is not None
+    assert [each.shape for each in tensors(reply.output)] == [INPUT[1].shape] * 3
+
+
 def test_the_trusted_reader_gives_the_last_input_back(judge: Judge) -> None:
     reply = judge.ask(Operation.TOUCH)
 
     assert reply.status is Status.DONE
     assert reply.output is not None
     assert judge.candidate.kept[0].shape == INPUT[1].shape
-    assert program.touch(5) == 5
+    assert program.touch(5, 1) == 5
 
 
 def test_the_trusted_reader_reads_every_tensor_of_the_input(
@@ -119,7 +174,7 @@ def test_the_trusted_reader_reads_every_tensor_of_the_input(
     monkeypatch.setattr(torch, "count_nonzero", count)
     parts = [torch.ones(3), torch.zeros(2), torch.ones(4, dtype=torch.complex64)]
 
-    assert program.touch((parts[0], [parts[1], 5], parts[2])) is parts[2]
+    assert program.touch((parts[0], [parts[1], 5], parts[2]), 1) is parts[2]
 
     assert read == [each.data_ptr() for each in parts]
 
@@ -251,7 +306,7 @@ def test_an_output_that_is_no_structure_is_invalid(
 
 
 def test_an_order_without_an_input_is_refused(judge: Judge) -> None:
-    reply = judge.candidate.answer(CandidateRequest(operation=Operation.RUN))
+    reply = judge.answer(CandidateRequest(operation=Operation.RUN))
 
     assert (reply.status, "without an input" in reply.message) == (Status.RAISED, True)
 
@@ -286,7 +341,7 @@ def test_on_a_gpu_the_guest_calls_and_calibrates(judge: Judge) -> None:
         return program.identity
 
     guest = SimpleNamespace(
-        call=lambda kernel, *_: (kernel(5), (7.0, 3.0)), calibration_kernel=calibration_kernel
+        call=lambda kernel, *_: (kernel(5), 7.0), calibration_kernel=calibration_kernel
     )
     judge.candidate.gpu = guest  # type: ignore[assignment]
     judge.candidate.kernel = lambda data: data + 1
@@ -294,7 +349,7 @@ def test_on_a_gpu_the_guest_calls_and_calibrates(judge: Judge) -> None:
         CandidateRequest(operation=operation) for operation in (Operation.TOUCH, Operation.RUN)
     ]
 
-    replies = [judge.candidate.answer(order) for order in orders]
+    replies = [judge.answer(order) for order in orders]
 
     assert [reply.claimed_ns for reply in replies] == [7.0] * 2
     assert [reply.output for reply in replies] == [ScalarNode(value=value) for value in (5, 6)]
@@ -314,15 +369,15 @@ def test_a_guest_may_tell_where_an_output_will_lie_before_its_call_is_done(judge
             order: CandidateRequest,
             described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
             tell: Callable[[CandidateReply], None],
-        ) -> tuple[object, tuple[float, float]]:
+        ) -> tuple[object, float]:
             output = kernel(order)
             tell(described(output, lambda tensor: elsewhere if tensor is given else tensor))
-            return output, (7.0, 0.0)
+            return output, 7.0
 
     judge.candidate.gpu = Guest()  # type: ignore[assignment]
     judge.candidate.kernel = lambda _: {"sum": given, "n": 2}
 
-    last = judge.candidate.answer(CandidateRequest(operation=Operation.RUN))
+    last = judge.answer(CandidateRequest(operation=Operation.RUN))
     first = CandidateReply.model_validate_json(judge.line.recv(FRAME_MAX))
 
     places = [tensors(reply.output)[0].address for reply in (first, last) if reply.output]
@@ -362,7 +417,7 @@ def laid_out(home: Path, judge: Judge, content: bytes) -> Path:
     path = home / FOLDER / "extensions" / "made.so"
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
-    assert judge.candidate.answer(CandidateRequest(operation=Operation.PACK)).status is Status.DONE
+    assert judge.answer(CandidateRequest(operation=Operation.PACK)).status is Status.DONE
     path.unlink()
     return path
 
@@ -378,7 +433,7 @@ def test_what_was_packed_is_unpacked_before_the_import_and_only_where_there_was_
     )
 
     order = CandidateRequest(operation=Operation.BUILD, built=built)
-    assert judge.candidate.answer(order).status is Status.DONE
+    assert judge.answer(order).status is Status.DONE
     assert judge.candidate.kernel(INPUT) is built
 
 
@@ -395,7 +450,7 @@ def test_who_left_no_archive_compiles_for_itself(judge: Judge, tmp_path: Path, l
     (tmp_path / "kernel.py").write_text("def custom_kernel(data): return data\n")
 
     order = CandidateRequest(operation=Operation.BUILD, built=True)
-    assert judge.candidate.answer(order).status is Status.DONE
+    assert judge.answer(order).status is Status.DONE
 
 
 def test_what_cannot_be_packed_is_a_failure_of_that_order_alone(
@@ -405,7 +460,7 @@ def test_what_cannot_be_packed_is_a_failure_of_that_order_alone(
     path.parent.mkdir()
     path.write_bytes(bytes(2 << 20))
 
-    assert judge.candidate.answer(CandidateRequest(operation=Operation.PACK)).status is Status.DISK
+    assert judge.answer(CandidateRequest(operation=Operation.PACK)).status is Status.DISK
     assert capfd.readouterr() == ("", "")
     assert kernel(judge, lambda data: 1).status is Status.DONE
 

@@ -30,6 +30,7 @@ runners.harness.build.kit
 runners.harness.build.loading
 runners.harness.build.python_kernels
 runners.harness.candidate
+runners.harness.candidate.failures
 runners.harness.candidate.gpu_endpoint
 runners.harness.deadline
 runners.harness.evaluate

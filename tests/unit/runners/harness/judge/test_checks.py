@@ -132,6 +132,27 @@ def part_of(data: list[torch.Tensor], first: int, count: int, stride: int = 1) -
     return whole.model_copy(update=changed)
 
 
+@pytest.mark.parametrize("stride", [(7, 0), (0, 7), (3, 1), (5, 2)])
+def test_an_output_with_gaps_that_reaches_as_far_as_one_without_allows_no_change(
+    stride: tuple[int, int],
+) -> None:
+    data = [torch.ones(8)]
+    hollow = at(data, 0).model_copy(update={"shape": (2, 4), "stride": stride})
+
+    with pytest.raises(VerdictError, match="changed an input"):
+        refuse(data, 0, hollow, slice(1, 7))
+
+
+@pytest.mark.parametrize("stride", [(4, 1, 3), (1, 2, 9)])
+def test_an_input_that_is_given_back_in_another_order_may_be_changed(
+    stride: tuple[int, int, int],
+) -> None:
+    data = [torch.ones(8)]
+    turned = at(data, 0).model_copy(update={"shape": (2, 4, 1), "stride": stride})
+
+    assert refuse(data, 0, turned)
+
+
 def test_of_an_input_that_is_given_back_in_part_only_that_part_may_be_changed() -> None:
     data = [torch.ones(8)]
 

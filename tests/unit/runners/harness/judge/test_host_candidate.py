@@ -14,7 +14,14 @@ from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.builds import Builds
 from runners.harness.protocol.channel import CandidateReply, Operation, Status
-from runners.harness.protocol.values import FloatNode, Node, ScalarNode, SequenceNode, TensorNode
+from runners.harness.protocol.values import (
+    FloatNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    TensorNode,
+    tensors,
+)
 from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit
@@ -68,6 +75,18 @@ def test_the_trusted_reader_gives_an_input_back(sit: Sit) -> None:
 
         assert torch.equal(candidate.fetch(exchange.reply, None, Deadline.after(10)), INPUT[1])
         assert 0 < candidate.overhead(exchange) < exchange.window_ns
+
+
+def test_the_trusted_reader_describes_as_many_tensors_as_the_output_has(sit: Sit) -> None:
+    expected = lay_out([INPUT, 5, INPUT]).node
+    with fresh_candidate(sit(make_judging()), ROOM, None) as candidate:
+        touched = candidate.call(Operation.TOUCH, INPUT, expected, Deadline.after(10)).reply
+        echoed = candidate.echo(Deadline.after(10))
+
+    assert touched.output is not None
+    assert len(tensors(touched.output)) == len(tensors(expected))
+    assert echoed.reply.output is None
+    assert echoed.cpu_ns > 0
 
 
 @pytest.mark.parametrize(

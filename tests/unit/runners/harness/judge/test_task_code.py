@@ -12,7 +12,7 @@ from runners.harness.judge.session import PUBLIC_NONCE, public_nonce, public_see
 from runners.harness.judge.task_code import KernelTask, seed_generators
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.values import ScalarNode
-from runners.harness.verdicts import VerdictError
+from runners.harness.verdicts import MachineError, VerdictError
 from tests.doubles.judging import SORT, make_sort_task
 
 WORKLOAD = Workload(args={"size": 8, "seed": 1})
@@ -258,6 +258,44 @@ def test_an_answer_that_makes_a_right_check_raise_is_wrong(
 
     assert found is not None
     assert "the output cannot be compared: " in found
+
+
+@pytest.mark.parametrize(
+    "raised", ["next(iter(output))", "(_ for _ in ()).throw(Mismatch)", "open(f'/missing-{data}')"]
+)
+@pytest.mark.parametrize("reference", ["", "def ref_kernel(data): return (1,)\n"])
+def test_an_answer_that_makes_a_right_check_raise_anything_is_wrong(
+    tmp_path: Path, raised: str, reference: str
+) -> None:
+    body = f"return output == (1,) or {raised}"
+    task = checking(tmp_path, body, f"class Mismatch(Exception): pass\n{reference}")
+
+    found = task.mismatch(1, (), None)
+
+    assert "the output cannot be compared: " in str(found)
+
+
+def test_without_a_reference_a_name_that_does_not_exist_is_the_tasks_fault(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(VerdictError, match="check_implementation failed: NameError"):
+        checking(tmp_path, "return unknown").mismatch(1, 5, None)
+
+
+@pytest.mark.parametrize(
+    "error", [VerdictError(Verdict.TASK_ERROR, "the time is over"), MachineError("late")]
+)
+def test_the_end_of_the_time_in_a_check_is_not_the_outputs_fault(
+    tmp_path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = checking(tmp_path, "return True")
+
+    def ended(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(task, "_check", ended)
+    with pytest.raises(type(error), match=str(error)):
+        task.mismatch(1, 5, None)
 
 
 def test_a_check_that_raises_on_the_references_own_answer_is_the_tasks_fault(

@@ -48,6 +48,12 @@ def test_a_value_comes_out_as_it_went_in(value: object) -> None:
     assert same(round_trip(value), value)
 
 
+def test_a_tensor_with_repeated_elements_keeps_them() -> None:
+    value = torch.arange(3.0)[:, None].expand(-1, 2)
+
+    assert torch.equal(torch.as_tensor(round_trip(value)), value)
+
+
 def test_a_strided_tensor_keeps_its_strides() -> None:
     value = torch.arange(12.0).reshape(3, 4).T
 

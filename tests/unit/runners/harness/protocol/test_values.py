@@ -102,6 +102,17 @@ def test_a_copy_of_any_type_has_its_bytes_and_strides(dtype: torch.dtype) -> Non
     assert torch.equal(bits(copied), bits(turned))
 
 
+@pytest.mark.parametrize("shape", [(3, 4), (0, 4), (1, 4)])
+def test_a_copy_of_repeated_elements_repeats_them(shape: tuple[int, int]) -> None:
+    wide = torch.arange(4.0).expand(shape)
+
+    copied = clone(wide)
+
+    assert torch.equal(copied, wide)
+    assert copied.stride() == wide.stride()
+    assert copied.untyped_storage().nbytes() <= wide.untyped_storage().nbytes()
+
+
 def test_tensors_are_found_in_the_order_of_their_nodes() -> None:
     value = {"b": [torch.zeros(1), (torch.zeros(2), 3.0)], "a": torch.zeros(3), "c": None}
 

@@ -1,6 +1,7 @@
 """What is made of the words of compilers: no path of a machine, and the line that matters."""
 
 import sys
+import time
 
 import pytest
 
@@ -90,6 +91,16 @@ def test_a_long_text_is_cut_after_a_line_that_is_whole() -> None:
     assert text.startswith("\n".join(kept) + "\n")
     assert last == f"[... {1000 - len(kept)} lines are left out]"
     assert truncated("short\n", 200) == "short\n"
+
+
+@pytest.mark.parametrize("begin", ["", "in function `", "fata", "error"])
+def test_a_line_of_a_mebibyte_is_searched_in_linear_time(begin: str) -> None:
+    line = begin + "a" * (1 << 20)
+    used = time.process_time()
+
+    assert first_error(line + "\nsaid last") == "said last"
+    assert failed_build(f"[1/2] c++ -o a.o\n{line}\n") is None
+    assert time.process_time() - used < 2
 
 
 INLINE = """\

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runners.harness.sandbox import filters
@@ -17,9 +17,9 @@ BOTH = pytest.mark.parametrize("machine", ARCH)
 
 def verdict(machine: str, number: int, *args: int, arch: int = 0, gpu: bool = False) -> int:
     """What the kernel would answer to one call."""
-    low = [arg & 0xFFFFFFFF for arg in (*args, *[0] * (6 - len(args)))]
     data = {0: number, 4: arch or ARCH[machine]}
-    data |= {16 + 8 * index: value for index, value in enumerate(low)}
+    for index, arg in enumerate((*args, *[0] * (6 - len(args)))):
+        data |= {16 + 8 * index: arg & 0xFFFFFFFF, 20 + 8 * index: arg >> 32}
     program = filters.seccomp_instructions(machine, gpu=gpu)
     held, at = 0, 0
     while True:
@@ -65,6 +65,11 @@ def test_x32_calls_are_killed() -> None:
         ("bpf", (321, 280)),
         ("timer_create", (222, 107)),
         ("vmsplice", (278, 75)),
+        ("fadvise64", (221, 223)),
+        ("move_pages", (279, 239)),
+        ("migrate_pages", (256, 238)),
+        ("landlock_create_ruleset", (444, 444)),
+        ("landlock_add_rule", (445, 445)),
     ],
 )
 def test_a_refused_call_gives_eperm(name: str, numbers: tuple[int, int]) -> None:
@@ -86,20 +91,32 @@ def test_clone_is_refused_exactly_with_a_flag_for_a_namespace_or_a_sibling(
 
 @BOTH
 @given(command=st.integers(0, 2**32 - 1))
-def test_no_descriptor_may_choose_its_signal(machine: str, command: int) -> None:
+@example(command=1024)
+def test_no_descriptor_may_choose_its_signal_or_get_a_lease(machine: str, command: int) -> None:
     number = {"x86_64": 72, "aarch64": 25}[machine]
-    f_setsig = 10
-    expected = REFUSED | errno.EPERM if command == f_setsig else ALLOW
+    f_setsig, f_setlease = 10, 1024
+    expected = REFUSED | errno.EPERM if command in (f_setsig, f_setlease) else ALLOW
     assert verdict(machine, number, 3, command) == expected
 
 
 @BOTH
 @given(option=st.integers(0, 100))
-def test_the_adoption_of_orphans_cannot_be_given_up(machine: str, option: int) -> None:
+def test_a_process_cannot_give_up_orphans_nor_claim_a_core_or_kernel_memory(
+    machine: str, option: int
+) -> None:
     number = {"x86_64": 157, "aarch64": 167}[machine]
-    set_child_subreaper = 36
-    expected = REFUSED | errno.EPERM if option == set_child_subreaper else ALLOW
+    set_child_subreaper, sched_core, futex_hash = 36, 62, 78
+    errors = {set_child_subreaper: errno.EPERM, sched_core: errno.EINVAL, futex_hash: errno.EINVAL}
+    expected = REFUSED | errors[option] if option in errors else ALLOW
     assert verdict(machine, number, option) == expected
+
+
+@BOTH
+@given(length=st.integers(0, 2**64 - 1))
+def test_no_call_reads_which_pages_of_a_long_range_exist(machine: str, length: int) -> None:
+    number = {"x86_64": 27, "aarch64": 232}[machine]
+    expected = ALLOW if length < 1 << 32 else REFUSED | errno.EPERM
+    assert verdict(machine, number, 4096, length) == expected
 
 
 @BOTH
@@ -113,6 +130,16 @@ def test_only_ordinary_socket_families_are_allowed(machine: str, family: int) ->
     number = {"x86_64": 41, "aarch64": 198}[machine]
     expected = ALLOW if family in {1, 2, 10, 16} else REFUSED | errno.EAFNOSUPPORT
     assert verdict(machine, number, family) == expected
+
+
+@BOTH
+@pytest.mark.parametrize("option", [7, 8])
+def test_the_buffers_of_sockets_keep_their_size(machine: str, option: int) -> None:
+    number = {"x86_64": 54, "aarch64": 208}[machine]
+    done_without_effect = REFUSED
+    assert verdict(machine, number, 3, 1, option) == done_without_effect
+    assert verdict(machine, number, 3, 1, 9) == ALLOW
+    assert verdict(machine, number, 3, 6, option) == ALLOW
 
 
 @BOTH

@@ -1,5 +1,6 @@
 """The harness's own confinement: its report, its strictness, its end."""
 
+import errno
 import json
 import os
 import signal
@@ -27,10 +28,13 @@ footprints.begin()
 REFUSE_NAMESPACES = """
 syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
 numbers, filters._PRCTL = filters._PRCTL, (0xFFFF, 0xFFFF)
+refused = dict(filters._REFUSED)
+filters._REFUSED = {name: refused[name] for name in refused if not name.startswith("landlock")}
 filters.refuse_calls(gpu=False)
-filters._PRCTL = numbers
+filters._PRCTL, filters._REFUSED = numbers, refused
 """
-"""Refuses what a candidate's filter refuses, except that the harness may adopt its orphans."""
+"""Refuses what a candidate's filter refuses, except that the harness may adopt its orphans and use
+Landlock."""
 CONFINE = """
 report = outer.confine([], strict={strict}, gpu=False)
 print(json.dumps([json.loads(report.model_dump_json()), os.getuid(), dict(os.environ)]), flush=True)
@@ -70,6 +74,32 @@ def test_the_harness_gets_its_layers_and_no_secret() -> None:
     assert set(IsolationLayer) <= set(report["layers"])  # of candidates: that is what is offered
     assert uid != 0
     assert set(environment) == {"HOME", "LANG", "PATH", "USER"}
+
+
+UNDER_WAY = """
+import resource, socket
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+outer.confine([], strict=False, gpu=False)
+ends = socket.socketpair()
+if os.fork() == 0:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+    try:
+        while True:
+            socket.send_fds(ends[0], [b"x"], [0] * 250)
+    except OSError as error:
+        print(error.errno, flush=True)
+    os._exit(0)
+os.wait()
+socket.send_fds(ends[1], [b"x"], [0])
+print("sent", hard > 512)
+"""
+
+
+@own_launcher
+def test_descriptors_that_a_candidate_leaves_under_way_do_not_stop_the_judge_from_sending() -> None:
+    out, err, _ = run(BEGIN + UNDER_WAY)
+    assert out.split() == [str(errno.ETOOMANYREFS), "sent", "True"], err
 
 
 @own_launcher

@@ -4,6 +4,7 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -13,7 +14,10 @@ from runners.harness.sandbox.process_limits import (
     holds_more,
     kill_beneath,
     kill_tree,
+    maps_shared_memory,
+    memory_files,
     memory_of_tree,
+    shared_memory,
 )
 from runners.process_tree import alive, descendants
 
@@ -47,6 +51,24 @@ sys.stdin.read()
 """
 """Populates 32 GiB of a read-only mapping without huge pages: 64 MiB of page tables."""
 SHARER = HOLDER.replace("sys.stdin.read()", "import os; os.fork(); os.fork(); sys.stdin.read()")
+UNMAPPED = """
+import mmap, sys
+shared = mmap.mmap(-1, 200 << 20)
+for start in range(0, 200 << 20, 4 << 20):
+    shared[start : start + (4 << 20)] = bytes(4 << 20)
+    shared.madvise(mmap.MADV_DONTNEED, start, 4 << 20)
+sys.stdout.write("up"); sys.stdout.flush()
+sys.stdin.read()
+"""
+FILES = """
+import os, sys
+file = os.memfd_create("held")
+for _ in range(50):
+    os.write(file, bytes(4 << 20))
+os.dup(file)
+sys.stdout.write("up"); sys.stdout.flush()
+sys.stdin.read()
+"""
 MIB = 1 << 20
 
 
@@ -99,6 +121,49 @@ def test_pages_shared_in_a_tree_count_once(started: list[subprocess.Popen[bytes]
     pid = run(started, SHARER)
     settled(pid, 3)
     assert 200 * MIB <= memory_of_tree(pid) < 300 * MIB
+
+
+def test_shared_memory_stays_although_no_process_has_it_in_its_page_tables(
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    before = shared_memory()
+    pid = run(started, UNMAPPED)
+    assert memory_of_tree(pid) < 60 * MIB
+    assert shared_memory() - before > 150 * MIB
+    assert maps_shared_memory(pid)
+
+
+def test_memory_files_count_once_although_no_process_has_mapped_them(
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    assert memory_files(run(started, HOLDER)) == 0
+    assert 200 * MIB <= memory_files(run(started, FILES)) < 210 * MIB
+
+
+def test_a_process_that_lets_nobody_look_may_have_memory_files_of_any_size(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_path: Path) -> Iterator[Path]:
+        raise PermissionError
+
+    pid = run(started, HOLDER)
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    assert memory_files(pid) > 1 << 60
+
+
+def test_a_process_that_lets_nobody_look_may_have_mapped_shared_memory(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, encoding: str | None = None, errors: str | None = None) -> str:
+        if path.name == "maps":
+            raise PermissionError
+        return known(path, encoding, errors)
+
+    known = Path.read_text
+    pid = run(started, HOLDER)
+    assert not maps_shared_memory(pid)
+    monkeypatch.setattr(Path, "read_text", refuse)
+    assert maps_shared_memory(pid)
 
 
 def test_when_the_time_is_over_no_more_of_a_tree_is_counted(
@@ -156,9 +221,29 @@ def test_memory_of_processes_that_let_nobody_look_is_counted_all_the_same(
     assert memory_of_tree(pid) > 200 * MIB
 
 
+@pytest.mark.parametrize(
+    "name", [b"\xc8\xc9", *(b"%cVmPTE: -999999" % each for each in b"\n\r\v\f")]
+)
+def test_no_name_of_a_process_changes_what_is_counted(
+    started: list[subprocess.Popen[bytes]], name: bytes
+) -> None:
+    named = f"import ctypes\nctypes.CDLL(None).prctl(15, {name!r}, 0, 0, 0)\n"
+    pid = run(started, named + HOLDER)
+    assert 200 * MIB < memory_of_tree(pid) < 300 * MIB
+
+
 def test_all_but_the_spared_are_killed(started: list[subprocess.Popen[bytes]]) -> None:
     pid = run(started, GRANDCHILDREN)
     first, *_ = settled(pid, 4)
     assert kill_beneath(pid, (first, *descendants(first)))
     assert alive(first)
     assert descendants(pid) == (first, *descendants(first))
+
+
+def test_huge_pages_count_which_linux_counts_apart(tmp_path: Path) -> None:
+    status = tmp_path / "status"
+    status.write_text("RssAnon:\t 8 kB\nRssFile:\t 64 kB\nHugetlbPages:\t 2048 kB\nVmPTE:\t 4 kB\n")
+
+    counted = process_limits._sum_kib(str(status), process_limits._RESIDENT)
+
+    assert counted == (8 + 2048 + 4) << 10

@@ -15,6 +15,7 @@ from runners.harness.protocol.builds import Builds
 from runners.harness.protocol.channel import (
     CandidateRequest,
     CandidateSpec,
+    DeviceFds,
     Exchange,
     Operation,
     Status,
@@ -369,3 +370,29 @@ def test_a_line_that_is_closed_by_an_end_is_ruled_by_the_end(start: Start) -> No
         step(handle)
 
     assert ruling.value.verdict is Verdict.CRASHED
+
+
+@pytest.mark.parametrize(
+    ("grown", "exceeds"),
+    [((3 << 30, 512 << 20), True), ((3 << 30, 128 << 20), False), ((1 << 30, 512 << 20), False)],
+)
+def test_records_of_a_driver_count_for_who_has_grown_with_them(
+    start: Start, monkeypatch: pytest.MonkeyPatch, grown: tuple[int, int], *, exceeds: bool
+) -> None:
+    kernel, own = grown
+    handle = start("def custom_kernel(data):\n    return data\n")
+    handle.request(BUILD, Deadline.after(10))
+    shared = DeviceFds(
+        transport="vmm", size=1, output_at=0, pool_at=0, places_at=0, words_size=1
+    )  # as on a GPU
+    handle.spec = ENLISTMENT.model_copy(update={"shared": shared})
+    handle.next_check = 0.0
+    monkeypatch.setattr(handling, "kernel_memory", lambda: handle.kernel_before + kernel)
+    monkeypatch.setattr(handling, "memory_of_tree", lambda _: handle.inherited + own)
+
+    if not exceeds:
+        handle._enforce(Deadline.after(10))
+        return
+    with pytest.raises(VerdictError) as refused:
+        handle._enforce(Deadline.after(10))
+    assert refused.value.verdict is Verdict.MEMORY_EXCEEDED

@@ -186,6 +186,18 @@ def test_memory_is_read_at_the_strides_that_are_named(started: Started) -> None:
     found = started.subject.read(node, 1 << 20)
 
     assert torch.equal(found, torch.arange(6.0).reshape(3, 2).T)
+    assert found.stride() == (1, 2)
+
+
+@pytest.mark.parametrize("started", [HOLDING], indirect=True)
+def test_elements_that_are_far_apart_are_read_without_what_is_between_them(
+    started: Started,
+) -> None:
+    node = TensorNode(dtype="float32", shape=(2,), stride=(5,), address=int(started.word))
+
+    found = started.subject.read(node, 1 << 20)
+
+    assert found.tolist() == [0, 5]
     assert found.is_contiguous()
 
 

@@ -22,6 +22,16 @@ from runners.harness.verdicts import VerdictError
 from runners.process_tree import descendants
 
 SUBREAPER = 36
+UNMAPPED = """
+import mmap
+held, zeros = [], bytes(4 << 20)
+while True:
+    held.append(mmap.mmap(-1, len(zeros)))
+    held[-1][:] = zeros
+    held[-1].madvise(mmap.MADV_DONTNEED)
+    time.sleep(0.005)
+"""
+"""Shared memory whose pages are in no page table."""
 OPEN_LINE = "import os, sys, time\nline = int(os.environ['POPCORN_FD'])\n"
 
 
@@ -102,11 +112,12 @@ def test_one_that_hangs_is_killed_in_time_and_what_it_said_is_kept(begin: Begin)
         (f"os.write(line, bytes({RESULT_MAX + 1}))", Verdict.DISALLOWED),
         ("while True: os.write(line, b'a: 1\\n')", Verdict.DISALLOWED),
         ("held = []\nwhile True: held.append(bytearray(8 << 20))", Verdict.MEMORY_EXCEEDED),
+        (UNMAPPED, Verdict.MEMORY_EXCEEDED),
     ],
 )
 def test_more_than_the_limits_is_a_verdict(begin: Begin, script: str, verdict: Verdict) -> None:
     with pytest.raises(VerdictError) as ruled:
-        ended(begin(script, memory=128 << 20))
+        ended(begin(script, memory=128 << 20, disk=64 << 20), 10)
     assert ruled.value.verdict is verdict
 
 

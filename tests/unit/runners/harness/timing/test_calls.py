@@ -1,18 +1,23 @@
 """Calls of the reference beside the submission's, on the CPU."""
 
 from statistics import median
+from typing import cast
 
 import pytest
 
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import TaskDefinition
 from runners.harness.deadline import Deadline
+from runners.harness.judge.host_candidate import HostCandidate
+from runners.harness.protocol import channel
 from runners.harness.timing import calls, stop_rule
 from runners.harness.timing.rounds import Round
 from tests.doubles.judging import SORT, SORTED, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 from tests.unit.runners.harness.watches import measured, watch
 
+MS = 1e6
+DONE = channel.CandidateReply(status=channel.Status.DONE)
 POLICY = RoundPolicy(looks=(5,), samples=4)
 IN_A_CANDIDATE = (
     "    import os, time\n    if os.path.exists(os.path.expanduser('~/submission.py')): {}\n"
@@ -90,3 +95,32 @@ def test_the_reference_is_warmed_up_as_often_as_a_submission(
     found = measured(watch(sit, rounds=POLICY))
 
     assert len(untimed) == calls.WARM_UPS * found.rounds
+
+
+class Calibrator:
+    """A candidate whose calibration calls have these overheads."""
+
+    @staticmethod
+    def overhead(exchange: channel.Exchange) -> float:
+        """Return the whole window."""
+        return exchange.window_ns
+
+
+def overheads(*timed: tuple[float, int], least: int = 100_000) -> list[float]:
+    """The overheads that count of calls with these windows, which waited so long in all."""
+    made = [
+        channel.Exchange(window, DONE, waited_ns=waited - least, least_waited_ns=least)
+        for window, waited in timed
+    ]
+    return calls.calm_overheads(cast("HostCandidate", Calibrator()), made)
+
+
+def test_calibration_calls_that_waited_for_a_core_do_not_count() -> None:
+    calm = [(0.2 * MS, 120_000), (0.21 * MS, 110_000), (0.19 * MS, 100_000)]
+    assert overheads(*calm, *[(4.0 * MS, 3_900_000)] * 6) == [0.2 * MS, 0.21 * MS, 0.19 * MS]
+
+
+def test_if_nearly_all_calibration_calls_waited_they_count_without_the_waiting() -> None:
+    found = overheads((4.0 * MS, 3_900_000), *[(8.0 * MS, 7_900_000)] * 8, least=3_900_000)
+    assert found == [pytest.approx(0.3 * MS)] * 9
+    assert overheads((1.0 * MS, 100_000), (1.0 * MS, 9_000_000)) == [1.0 * MS, 0.0]

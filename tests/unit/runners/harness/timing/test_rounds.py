@@ -6,6 +6,7 @@ from runners.harness.timing.rounds import (
     DISTURBED_NS,
     DRIFT_HOSTED_NS,
     DRIFT_MOST_NS,
+    QUICKER_ECHO_NS,
     DisturbedError,
     Round,
 )
@@ -72,6 +73,8 @@ def test_on_the_cpu_a_candidate_can_skip_what_answering_costs() -> None:
     honest.calibration_cpu_ns = [100_000.0, 200_000.0, 150_000.0]
 
     assert honest.skippable == 150_000.0
+    honest.echo_cpu_ns = [20_000, 30_000, 900_000]
+    assert honest.skippable == 150_000.0 - 30_000 + QUICKER_ECHO_NS
 
 
 def test_noise_beside_the_timed_calls_explains_nothing() -> None:
