@@ -274,6 +274,8 @@ class InteractionClaim:
                 with suppress(StoreError):
                     if ended.done() or not await self._renew():
                         return
+                    if limit.expired():
+                        return
                     limit.reschedule(loop.time() + lease_s)
 
         async with asyncio.timeout(lease_s) as limit:

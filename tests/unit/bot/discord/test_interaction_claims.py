@@ -223,10 +223,10 @@ async def test_a_bot_that_is_being_stopped_leaves_it_to_the_next_at_once(
 async def test_what_takes_longer_than_the_lease_goes_on_until_another_takes_over(
     context: DiscordContext, clock: ManualClock
 ) -> None:
-    hasty = DiscordContext(context.store, context.clock, lease=timedelta(milliseconds=60))
+    hasty = DiscordContext(context.store, context.clock, lease=timedelta(milliseconds=600))
     interaction = asked(hasty)
     async with replying(interaction) as answer:
-        await asyncio.wait({asyncio.get_running_loop().create_future()}, timeout=0.2)
+        await asyncio.wait({asyncio.get_running_loop().create_future()}, timeout=1.0)
         await answer.say("still here")
         clock.advance(1)
         assert await context.store.interactions.claim_unfinished(
