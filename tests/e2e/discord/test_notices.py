@@ -11,6 +11,7 @@ from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord.users.filling import Value
 from tests.doubles.discord.users.person import Person
 from tests.e2e.discord.scene import Scene
+from tests.e2e.discord.test_limits import database
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
@@ -48,6 +49,10 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
     assert not second.pings
     lost = await stage.alice.sees("from rank 1 to 2", stage.alice.dm, within=NEWS_S)
     assert "Bob takes 40.00 us" in lost.text
+    conversation = "select conversation from people where identity = $1"
+    async with database(stage) as line:
+        found = await line.fetchval(conversation, f"discord:{stage.alice.id}")
+    assert found == str(stage.alice.dm.id)
     await _ranked(stage, stage.bob, 45)
     assert len(_news(stage.bob, hall, "Record on")) == 2
     assert stage.bob.dms == []
