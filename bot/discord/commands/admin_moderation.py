@@ -118,7 +118,10 @@ async def requalify(interaction: Interaction, number: options.Number, reason: _R
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
         await moderation.requalify(context.store, decision, SubmissionId(number))
-        await answer.conclude(f"Submission #{number} is ranked again.")
+        await answer.conclude(
+            f"Submission #{number} is ranked again, if it takes a first place from somebody only "
+            "after both are compared."
+        )
 
 
 @app_commands.command(description="Judge a submission again with its board's current task")

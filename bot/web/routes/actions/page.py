@@ -41,7 +41,10 @@ _DONE_MESSAGES = {
     "banned": "The person may no longer submit; their unfinished submissions are stopped.",
     "unbanned": "The person may submit again.",
     "disqualified": "The submission is no longer ranked.",
-    "requalified": "The submission is ranked again.",
+    "requalified": (
+        "The submission is ranked again, if it takes a first place from somebody only after both "
+        "are compared."
+    ),
     "paused": "The pause has begun.",
     "resumed": "The pause has ended.",
     "limited": "The limit applies from now on.",
