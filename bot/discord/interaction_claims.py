@@ -21,7 +21,14 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from bot.discord import responses
-from bot.discord.context import FRONT_END, DiscordContext, Interaction, context_of, interaction_key
+from bot.discord.context import (
+    FRONT_END,
+    DiscordContext,
+    Interaction,
+    context_of,
+    interaction_key,
+    request_json,
+)
 from bot.discord.responses import InteractionReply
 from bot.domain.errors import StoreError
 from bot.domain.records import InteractionRequest
@@ -39,6 +46,8 @@ LONGEST_LEASES = 90
 DATABASE_RETRY_S = 30.0
 """How long an unavailable database is retried."""
 RETRY_INTERVAL_S = 0.2
+LASTING = "podium:"
+"""The start of the ids of buttons that every process of the bot handles."""
 DATABASE_UNAVAILABLE = (
     "The database is unavailable, so nothing is stored yet. I will keep trying for half a "
     "minute. If this message has not changed within a minute, run the command again."
@@ -62,32 +71,6 @@ class ResumedInteraction:
 
 RESUMED: ContextVar[ResumedInteraction | None] = ContextVar("resumed", default=None)
 """Set while `unfinished.py` dispatches an interaction; the task of its command inherits it."""
-
-
-def request_json(interaction: Interaction, answers: Mapping[str, Any]) -> str:
-    """Return the request without its token, to be dispatched again.
-
-    It has only the ids of person and channel: their rights may change until then.
-    """
-    return json.dumps({
-        "type": interaction.type.value,
-        "data": interaction.data,
-        "guild": interaction.guild_id,
-        "channel": interaction.channel_id,
-        "user": interaction.user.id,
-        "app_permissions": interaction.app_permissions.value,
-        "attachment_size_limit": interaction.filesize_limit,
-        "answers": dict(answers),
-        "message": _clicked(interaction.message),
-    })  # fmt: skip
-
-
-def _clicked(message: discord.Message | None) -> Mapping[str, Any] | None:
-    """Return what a handler needs of the message whose button was clicked."""
-    if message is None:
-        return None
-    components = [each.to_dict() for each in message.components]
-    return {"id": str(message.id), "flags": message.flags.value, "components": components}
 
 
 def earlier_answers(interaction: Interaction) -> Mapping[str, Any]:
@@ -135,7 +118,9 @@ async def _claimed(
                     done = True
                 except Exception as error:  # noqa: BLE001 - the interaction's outermost frame
                     # A bot that is shutting down cannot answer; the next process does.
-                    done = not interaction.client.is_closed() and await _show_error(answer, error)
+                    done = not interaction.client.is_closed() and await _show_error(
+                        answer, error, later=claim.has_outcome or _is_repeatable(command)
+                    )
         except TimeoutError:
             _log.warning("a lease was lost", action="interaction_late")
             return
@@ -193,6 +178,8 @@ class InteractionClaim:
     owner: str
     is_resumed: bool = False
     """Whether `unfinished.py` has already claimed it."""
+    has_outcome: bool = False
+    """Whether its outcome is stored, so that any process can say it."""
 
     @classmethod
     def of(cls, interaction: Interaction, request_text: str) -> "InteractionClaim":
@@ -293,6 +280,7 @@ class InteractionClaim:
         interactions = self.context.store.interactions
         if not await interactions.save_request(self.request.id, self.owner, json.dumps(stored)):
             raise responses.SupersededError
+        self.has_outcome = True
 
     async def end(self, *, done: bool, pause: timedelta, keep_token: bool = False) -> None:
         """Delete a finished request; release an unfinished one, to be resumed after `pause`.
@@ -315,7 +303,7 @@ async def _acknowledge(answer: InteractionReply) -> bool:
         async with asyncio.timeout(ACKNOWLEDGE_S):
             await _defer(answer)
     except (discord.HTTPException, aiohttp.ClientError, OSError, RuntimeError) as error:
-        # RuntimeError: the client is shutting down.
+        # A RuntimeError means that the client is shutting down.
         if not responses.is_superseded(error):
             _log.warning("not acknowledged", action="unacknowledged", error=repr(error))
         return False
@@ -334,10 +322,17 @@ async def _defer(answer: InteractionReply) -> None:
             return
 
 
-async def _show_error(answer: InteractionReply, error: Exception) -> bool:
-    """Show the error; return False when the request is to be resumed later."""
+def _is_repeatable(command: Interaction) -> bool:
+    """Return whether another process has a handler for it: a command, or a button of its own id."""
+    data: Mapping[str, Any] = command.data or {}
+    is_command = command.type is discord.InteractionType.application_command
+    return is_command or str(data.get("custom_id", "")).startswith(LASTING)
+
+
+async def _show_error(answer: InteractionReply, error: Exception, *, later: bool) -> bool:
+    """Show the error; return False when the request is to be resumed `later`, if it can be."""
     original = responses.root_cause(error)
-    if isinstance(original, StoreError) or responses.is_temporary(original):
+    if later and (isinstance(original, StoreError) or responses.is_temporary(original)):
         what = "The database" if isinstance(original, StoreError) else "Discord"
         _log.warning("done later", action="interaction_waits", error=repr(original))
         await responses.try_to_say(answer, WILL_RUN_LATER.format(what=what))

@@ -206,6 +206,23 @@ async def test_what_fails_for_want_of_the_database_is_done_later_and_that_is_sai
     assert not await is_done(context, interaction)
 
 
+@pytest.mark.parametrize("concluded", [True, False])
+async def test_a_form_that_nothing_can_repeat_says_to_try_again_unless_its_outcome_is_stored(
+    context: DiscordContext, *, concluded: bool
+) -> None:
+    interaction = asked(context)
+    interaction.type = discord.InteractionType.modal_submit
+    interaction.data = {"custom_id": "a-form-of-this-process"}
+    async with replying(interaction) as answer:
+        if concluded:
+            await answer.conclude("The board is deleted.")
+        fail(StoreError("gone"))
+    words = "Your request is saved" if concluded else "the service is unavailable. Try again soon"
+    told = said(interaction) + [each.args[0] for each in interaction.followup.send.mock_calls]
+    assert words in told[-1]
+    assert await is_done(context, interaction) != concluded
+
+
 async def test_a_bot_that_is_being_stopped_leaves_it_to_the_next_at_once(
     context: DiscordContext, clock: ManualClock
 ) -> None:
