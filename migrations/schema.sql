@@ -6,8 +6,10 @@ create table people (
     id         bigint generated always as identity primary key,
     identity   text not null unique,
     name       text not null,
-    created_at timestamptz not null
+    created_at timestamptz not null,
+    conversation text
 );
+comment on column people.conversation is 'Where the front end and the person have exchanged direct messages; null if they have not';
 comment on column people.identity is 'The door''s own name of the account, such as local:ada';
 
 create table boards (
@@ -382,6 +384,26 @@ create table displays (
 comment on column displays.place is 'The door''s own words for where it shows the submission and what is shown already';
 comment on column displays.claims is 'How often a process has taken it up; from before this was counted, 1';
 create index displays_unfinished on displays (door, submission) where finished_at is null;
+
+-- The threads in which a front end shows a board's runs.
+
+create table board_threads (
+    door        text not null,
+    guild       text not null,
+    board       bigint not null references boards (id) on delete cascade,
+    person      bigint not null default 0,
+    thread      text,
+    used_at     timestamptz not null,
+    claims      integer not null default 0,
+    owner       text,
+    lease_until timestamptz,
+    primary key (door, guild, board, person),
+    check ((owner is null) = (lease_until is null))
+);
+comment on table board_threads is 'One private thread per person and board, and one public thread per board, in each guild';
+comment on column board_threads.person is 'Who reads the private thread; 0: it is the public thread';
+comment on column board_threads.thread is 'The front end''s own name of the thread; null until it is created';
+comment on column board_threads.claims is 'How often a process began to create it: who is not the first may find it created';
 
 -- What admins decide: who may submit, how often, and what is not ranked.
 

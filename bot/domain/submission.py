@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -69,6 +69,27 @@ class Display:
     place: str
     claims: int
     """How often a process has claimed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """Whether a request is done, and the token with which its answer may still be edited."""
+
+    done: bool = True
+    token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadKey:
+    """The thread in which a front end shows a board's runs, in one guild.
+
+    It is the private thread of `person`; without a person, the board's public thread.
+    """
+
+    door: str
+    guild: str
+    board: BoardId
+    person: PersonId | None = None
 
 
 @dataclass(frozen=True, slots=True)

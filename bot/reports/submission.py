@@ -68,6 +68,16 @@ def evaluation_report(
     evaluation: Evaluation, title: str | None = None, *, cost: float | None = None
 ) -> Report:
     """Return everything in an evaluation; for viewers with fewer rights, pass a disclosed one."""
+    blocks = (*result_blocks(evaluation, cost), *_machine_blocks(evaluation))
+    return Report(title or f"{evaluation.task} on {evaluation.gpu}", blocks)
+
+
+def _machine_blocks(evaluation: Evaluation) -> list[Block]:
+    return [Text(line, Tone.QUIET) for line in machine_lines(evaluation)]
+
+
+def result_blocks(evaluation: Evaluation, cost: float | None = None) -> list[Block]:
+    """Return everything in an evaluation except its machine and sandbox."""
     blocks: list[Block] = [verdict_line(evaluation)]
     if evaluation.message:
         blocks.append(Text(evaluation.message, _tone(evaluation.verdict)))
@@ -90,9 +100,8 @@ def evaluation_report(
         blocks.append(Text(IN_PROCESS, Tone.QUIET))
     if evaluation.log:
         blocks.append(Log("submission output", evaluation.log))
-    used = gpu_time_line(evaluation.gpu, evaluation.gpu_s, cost)
-    blocks += [Text(line, Tone.QUIET) for line in (used, *machine_lines(evaluation))]
-    return Report(title or f"{evaluation.task} on {evaluation.gpu}", tuple(blocks))
+    blocks.append(Text(gpu_time_line(evaluation.gpu, evaluation.gpu_s, cost), Tone.QUIET))
+    return blocks
 
 
 def verdict_line(evaluation: Evaluation) -> Text:
@@ -183,8 +192,13 @@ def compiled_line(compiled: Compiled) -> str:
     )
 
 
-def status_report(progress: SubmissionStatus, files: Sequence[StoredFile] = ()) -> Report:
-    """Return a line for each job without an evaluation, the evaluations, and the files."""
+def status_report(
+    progress: SubmissionStatus, files: Sequence[StoredFile] = (), *, machine: bool = True
+) -> Report:
+    """Return a line for each job without an evaluation, the evaluations, and the files.
+
+    `machine` tells whether the machines and sandboxes are described.
+    """
     submission = progress.submission
     title = f"submission #{submission.id}: {submission.file_name} on {progress.board.name}"
     blocks: list[Block] = []
@@ -197,7 +211,8 @@ def status_report(progress: SubmissionStatus, files: Sequence[StoredFile] = ()) 
         if job.evaluation is None:
             blocks.append(job_line(job))
         else:
-            blocks += evaluation_report(job.evaluation, cost=job.cost).blocks
+            blocks += result_blocks(job.evaluation, job.cost)
+            blocks += _machine_blocks(job.evaluation) if machine else ()
         blocks += compared_lines(job)
     blocks += archives(submission.id, files)
     return Report(title, tuple(blocks))

@@ -9,8 +9,8 @@ from discord import app_commands
 from bot.discord import options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.escaping import line
+from bot.discord.interaction_claims import replying
 from bot.discord.pagination import PagedList, list_page
-from bot.discord.responses import replying
 from bot.domain.times import parse_deadline
 from bot.reports.admin import audit_report, stats_report, workers_report
 from bot.reports.competition import competition_report, competitions_report, dates_line
@@ -117,7 +117,7 @@ async def competition_close(interaction: Interaction, name: _Name) -> None:
         roles.require(interaction, roles.ADMIN)
         context, viewer = context_of(interaction), await roles.viewer_of(interaction)
         closed = await competitions.close_competition(context.store, context.clock, viewer, name)
-        await answer.say(f"Competition {line(closed.name)} is closed.")
+        await answer.conclude(f"Competition {line(closed.name)} is closed.")
 
 
 @app_commands.command(
@@ -135,6 +135,6 @@ async def competition_extend(interaction: Interaction, name: _Name, deadline: st
         extended = await competitions.extend_competition(
             context.store, context.clock, viewer, name, until=parse_deadline(deadline)
         )
-        await answer.say(
+        await answer.conclude(
             f"Competition {line(extended.name)}: {dates_line(extended, context.clock.now())}."
         )

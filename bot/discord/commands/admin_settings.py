@@ -6,10 +6,11 @@ from typing import Literal
 
 import discord
 from discord import app_commands
+from typing_extensions import override
 
 from bot.discord import channels, notifications, options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
-from bot.discord.responses import replying
+from bot.discord.interaction_claims import replying
 from bot.domain.costs import Quota, QuotaKey, Unit
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
@@ -77,7 +78,7 @@ async def limit(  # noqa: PLR0913  an argument for each option
                     "usage",
                     "give most and minutes for a number of submissions, or GPU seconds, or dollars",
                 )
-        await answer.say(words)
+        await answer.conclude(words)
 
 
 _What = Literal["submissions", "GPU seconds", "dollars"]
@@ -115,7 +116,7 @@ async def unlimit(  # noqa: PLR0913  an argument for each option
             unit = Unit.DOLLARS if what == "dollars" else Unit.SECONDS
             key = _quota_key(unit, board, mode, gpu, together=together)
             await moderation.drop_quota(context.store, decision, key)
-        await answer.say("The limit is removed.")
+        await answer.conclude("The limit is removed.")
 
 
 def _require_count(gpu: str | None, *, together: bool) -> None:
@@ -153,16 +154,43 @@ async def _board(interaction: Interaction, name: str | None) -> BoardId | None:
     return (await lookup.find_board(context_of(interaction).store, viewer, name)).id
 
 
+class _TextChannel(app_commands.Transformer):
+    """A text channel that is not for announcements: those have no private threads."""
+
+    @property
+    @override
+    def type(self) -> discord.AppCommandOptionType:
+        return discord.AppCommandOptionType.channel
+
+    @property
+    @override
+    def channel_types(self) -> list[discord.ChannelType]:
+        return [discord.ChannelType.text]
+
+    @override
+    async def transform(
+        self, interaction: Interaction, value: app_commands.AppCommandChannel
+    ) -> discord.TextChannel:
+        del interaction
+        found = value.resolve()
+        if not isinstance(found, discord.TextChannel) or found.is_news():
+            raise UserError("wrong-channel", "choose a text channel that I can see")
+        return found
+
+
 @app_commands.command(name="channel-allow", description="Allow submissions in a channel")
-@app_commands.describe(channel="Channel; the first one you allow replaces #submissions")
-async def allow(interaction: Interaction, channel: discord.TextChannel) -> None:
+@app_commands.describe(channel="Text channel; the first one you allow replaces #submissions")
+async def allow(
+    interaction: Interaction,
+    channel: app_commands.Transform[discord.TextChannel, _TextChannel],
+) -> None:
     """Add to the channels that are already allowed."""
     async with replying(interaction) as answer:
         store = context_of(interaction).store
         decision = await roles.admin_decision(interaction, channel.name)
         async with _audited(store, decision, "channel-allow", channel) as tx:
             await tx.moderation.open_channel(channels.guild_key(channel.guild.id), str(channel.id))
-        await answer.say(f"Submissions are allowed in {channel.mention}.")
+        await answer.conclude(f"Submissions are allowed in {channel.mention}.")
 
 
 @app_commands.command(name="channel-forbid", description="Stop submissions in a channel")
@@ -177,7 +205,7 @@ async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None
                 channels.guild_key(channel.guild.id), str(channel.id)
             ):
                 raise UserError("not-allowed", f"#{channel.name} was not an allowed channel")
-        await answer.say(f"Submissions are no longer allowed in {channel.mention}.")
+        await answer.conclude(f"Submissions are no longer allowed in {channel.mention}.")
 
 
 def _audited(
@@ -225,4 +253,4 @@ async def notices(
                 await set_notifications(tx, roles.channel_address(channel.id), choices)
             )
             await tx.audit.record(actor.id, "notices", _subject(channel), kinds)
-        await answer.say(f"{channel.mention} gets notifications about: {kinds}.")
+        await answer.conclude(f"{channel.mention} gets notifications about: {kinds}.")

@@ -48,6 +48,7 @@ class PostgresStore:
         self.tokens = accounts.PostgresTokens(database, clock)
         self.rights = accounts.PostgresRights(database, clock)
         self.displays = delivery.PostgresDisplays(database, clock)
+        self.board_threads = delivery.PostgresBoardThreads(database, clock)
         self.publications = publications.PostgresPublications(database, clock)
         self.check_runs = publications.PostgresCheckRuns(database, clock)
         self.interactions = delivery.PostgresInteractions(database, clock)

@@ -17,6 +17,7 @@ from tests.doubles.memory_store.competitions import MemoryCompetitions
 from tests.doubles.memory_store.confirmations import MemoryConfirmations, MemoryFinals
 from tests.doubles.memory_store.costs import MemoryCosts
 from tests.doubles.memory_store.delivery import (
+    MemoryBoardThreads,
     MemoryDisplays,
     MemoryListeners,
     MemoryOutbox,
@@ -53,6 +54,7 @@ class MemoryStore:
         self.tokens = MemoryTokens(tables)
         self.rights = MemoryRights(clock)
         self.displays = MemoryDisplays(tables)
+        self.board_threads = MemoryBoardThreads(tables)
         self.publications = MemoryPublications(tables)
         self.check_runs = MemoryCheckRuns(tables, self.publications)
         self.interactions = MemoryInteractions(clock)

@@ -32,7 +32,7 @@ from bot.domain.job import Job, JobEvent, JobState, Notice, Topic
 from bot.domain.notifications import Notification
 from bot.domain.records import AuditEntry, StoredEvaluation
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import Exclusion, IdempotencyKey, RateLimit, Submission
+from bot.domain.submission import Exclusion, IdempotencyKey, RateLimit, Submission, ThreadKey
 from bot.ports import Clock
 from bot.store.postgres.database import storable
 from bot.store.postgres.events import Subscriptions
@@ -60,6 +60,17 @@ class Shown:
     lease_until: datetime | None = None
     finished: bool = False
     claims: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRow:
+    """A front end's thread for a board, and which of its processes creates it."""
+
+    used_at: datetime
+    thread: str | None = None
+    claims: int = 0
+    owner: str | None = None
+    lease_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +173,8 @@ class Tables:
     gpu_time: list[UsedTime] = field(default_factory=list)
     prices: Prices = field(default_factory=dict)
     displays: dict[SubmissionId, Shown] = field(default_factory=dict)
+    threads: dict[ThreadKey, ThreadRow] = field(default_factory=dict)
+    conversations: dict[PersonId, str] = field(default_factory=dict)
     confirmations: dict[ConfirmationId, Confirmation] = field(default_factory=dict)
     held_scores: dict[ConfirmationId, JobId] = field(default_factory=dict)
     confirmation_runs: dict[SubmissionId, ConfirmationId] = field(default_factory=dict)
@@ -191,6 +204,8 @@ class Tables:
     def forget_board(self, board: BoardId) -> None:
         """Remove a board and everything that belongs to it."""
         doomed = {each.id for each in self.submissions.values() if each.board == board}
+        for key in [each for each in self.threads if each.board == board]:
+            del self.threads[key]
         self.forget_submissions(doomed)
         versions = [each.id for each in self.versions.values() if each.board == board]
         _drop(self.references, [key for key in self.references if key[0] in versions])
