@@ -11,6 +11,7 @@ from statistics import median
 from bot.domain.costs import gpu_time_line
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
+from bot.domain.noise import too_noisy
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted, ended_early, judged
 from bot.domain.speedups import show_score
@@ -108,10 +109,11 @@ def verdict_line(evaluation: Evaluation) -> Text:
     """Return the verdict, the stage that failed, and the evaluation's duration."""
     where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
     words = VERDICT_WORDS[evaluation.verdict]
+    run = f", {evaluation.mode}"
+    if too_noisy(evaluation):
+        run = ", but too noisy to be ranked"
     total = f"{evaluation.wall_s:.1f} s in total"
-    return Text(
-        f"{words}{where}, {evaluation.mode} on {evaluation.gpu}, {total}", _tone(evaluation.verdict)
-    )
+    return Text(f"{words}{where}{run} on {evaluation.gpu}, {total}", _tone(evaluation.verdict))
 
 
 def _ended_early(evaluation: Evaluation) -> Iterator[str]:
