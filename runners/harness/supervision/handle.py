@@ -319,6 +319,7 @@ class CandidateHandle:
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it can be waited for.
         wait = min(EXIT_S, max(0.0, deadline.remaining) + LATE_S)
+        wait = 0.0 if self.process.frozen else wait  # a frozen one cannot exit
         select.select([self.process.pidfd], [], [], wait)
         try:
             self.process.check()
