@@ -5,7 +5,7 @@ times. The score of the new run is held back until then. It becomes the holder's
 the ratio, and between the two the interval of the ratio alone decides.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -198,6 +198,27 @@ def contest(
         elif met is None or (rank <= met and each.rank > place):
             return Contest(place, each.score)
     return None
+
+
+def with_former(
+    entered: Iterable[Entrant], met: Mapping[SubmissionId, Sequence[tuple[SubmissionId, PairRatio]]]
+) -> tuple[Entrant, ...]:
+    """Add the comparisons that runs made which are not the best of their people, or withdrawn.
+
+    Otherwise somebody who improves or withdraws a run could change the order of two others.
+    """
+    entered = tuple(entered)
+    best = {each.best.submission for each in entered}
+    added: dict[SubmissionId, list[tuple[SubmissionId, PairRatio]]] = {}
+    for former in met.keys() - best:
+        for rival, ratio in met[former]:
+            added.setdefault(rival, []).append((former, ratio.inverse))
+    return tuple(
+        replace(each, best=replace(each.best, met=(*each.best.met, *found)))
+        if (found := added.get(each.best.submission))
+        else each
+        for each in entered
+    )
 
 
 def _behind(other: int, own: int | None) -> int:

@@ -143,6 +143,37 @@ async def test_a_better_run_of_ones_own_does_not_lose_what_was_compared(arena: A
     assert await arena.ranks() == [(1, "bob", 99.7), (2, "ada", 100)]
 
 
+async def test_who_withdraws_moves_nobody_up_who_was_slower_than_another(arena: Arena) -> None:
+    accomplice = await arena.ran("accomplice", 100)
+    await arena.ran("eve", 100.2)
+    await arena.compared(ratio=1.002)
+    await arena.ran("bob", 99.9)
+    await arena.compared(ratio=0.998)
+    assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (2, "accomplice"), (3, "eve")]
+    viewer = Viewer((await arena.person("accomplice")).id)
+    await withdraw(arena.scene.store, viewer, "", accomplice)
+    await arena.step()
+    assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (2, "eve")]
+    # But nothing that a disqualified run has shown counts.
+    await disqualify(arena.scene.store, Decision(viewer.person, "it waits"), accomplice)
+    assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (1, "eve")]
+
+
+async def test_nor_does_it_if_the_one_who_withdraws_had_met_the_first(arena: Arena) -> None:
+    await arena.ran("bob", 100)
+    accomplice = await arena.ran("accomplice", 100.3)
+    await arena.compared(ratio=1.003)
+    await arena.ran("eve", 100.7)
+    await arena.compared(ratio=1.0)
+    ranks = [(1, "bob"), (2, "accomplice"), (2, "eve")]
+    assert [each[:2] for each in await arena.ranks()] == ranks
+    assert not await arena.pending()
+    viewer = Viewer((await arena.person("accomplice")).id)
+    await withdraw(arena.scene.store, viewer, "", accomplice)
+    await arena.step()
+    assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (2, "eve")]
+
+
 @pytest.mark.parametrize("how", ["disqualified", "withdrawn", "fails"])
 async def test_a_second_best_run_is_confirmed_when_the_best_is_taken_off_the_board(
     arena: Arena, how: str
