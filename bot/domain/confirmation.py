@@ -293,12 +293,15 @@ def entered(value: ScoreValue, measured_ns: float, first_ns: float | None) -> Sc
     """Return the score with which a run enters, given its own time and that of the fastest other.
 
     A ratio is high only if the holder is still as fast as its score says. So it never puts a run
-    ahead of everybody by more than `LEADS_MOST`, unless the run was measured so fast itself.
+    ahead of everybody by more than `LEADS_MOST`, unless the run was measured so fast itself. What
+    is not known of the time grows with it.
     """
     if first_ns is None:
         return value
     least_ns = min(measured_ns, (1 - LEADS_MOST) * first_ns)
-    return replace(value, time_ns=max(value.time_ns, least_ns))
+    if value.time_ns >= least_ns:
+        return value
+    return scaled(value, PairRatio(least_ns / value.time_ns, 0.0), value)
 
 
 def settled(held: ScoreValue, found: ScoreValue, *, again: bool) -> ScoreValue:

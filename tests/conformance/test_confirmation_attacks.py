@@ -37,6 +37,18 @@ async def test_a_holder_that_has_become_slow_gives_no_one_a_time_beyond_reach(
     assert [each[1] for each in await arena.ranks()] == ["bob", "eve", "accomplice"]
 
 
+async def test_nor_a_time_that_is_known_better_than_it_was_measured(arena: Arena) -> None:
+    # The interval of a tenth of the time is a tenth too, so nobody would draw level with it.
+    await arena.ran("accomplice", 100, 8)
+    await arena.ran("eve", 99.9, 8)
+    await arena.compared(ratio=0.1)
+    run = await arena.ran("bob", 95, 8)
+    assert [each.submission for each in await arena.pending()] == [run]
+    request = await arena.compared(ratio=0.95)
+    assert request.rival == "# eve 99.9\n"
+    assert [each[:2] for each in await arena.ranks()][0] == (1, "bob")
+
+
 async def test_who_shares_a_place_with_the_one_that_was_met_is_met_too(arena: Arena) -> None:
     await arena.ran("accomplice", 100)
     await arena.ran("ada", 100.2)
