@@ -46,7 +46,7 @@ async def test_nor_a_time_that_is_known_better_than_it_was_measured(arena: Arena
     assert [each.submission for each in await arena.pending()] == [run]
     request = await arena.compared(ratio=0.95)
     assert request.rival == "# eve 99.9\n"
-    assert [each[:2] for each in await arena.ranks()][0] == (1, "bob")
+    assert (await arena.ranks())[0][:2] == (1, "bob")
 
 
 async def test_who_shares_a_place_with_the_one_that_was_met_is_met_too(arena: Arena) -> None:
