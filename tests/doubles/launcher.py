@@ -37,7 +37,7 @@ from unittest.mock import patch
 from pydantic import BaseModel
 
 from runners.contract import comparison, evaluation
-from tests.doubles.huge_pages import use_huge_pages
+from runners.harness.sandbox.syscalls import use_huge_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTS_S = 60
@@ -226,7 +226,7 @@ def _be_template(kind: str) -> None:
         importlib.import_module("bot.cli.app").build()
     gc.freeze()
     _end_threads()
-    use_huge_pages()
+    use_huge_pages(STARTS_S)
     serve(socket.socket(fileno=os.dup(0)))
 
 
