@@ -218,6 +218,7 @@ def main() -> None:
 
 
 def _be_template(kind: str) -> None:
+    gc.disable()
     for name in IMPORTED[kind]:
         importlib.import_module(name)
         if name in _JUDGE:
@@ -225,6 +226,7 @@ def _be_template(kind: str) -> None:
     if _DOORS[0] in sys.modules:
         importlib.import_module("bot.cli.app").build()
     gc.freeze()
+    gc.enable()
     _end_threads()
     use_huge_pages(STARTS_S)
     serve(socket.socket(fileno=os.dup(0)))
