@@ -149,7 +149,9 @@ async def postgres_server(open_folder_root: Path) -> AsyncIterator[str]:
 async def postgres_dsn(postgres_server: str) -> AsyncIterator[str]:
     """The URL of a fresh, migrated database."""
     name = f"test_{next(_numbers)}"
-    await _execute(postgres_server, f"create database {name} template {TEMPLATE}")
+    await _execute(
+        postgres_server, f"create database {name} template {TEMPLATE} strategy file_copy"
+    )
     yield database_url(postgres_server, name)
     await _execute(postgres_server, f"drop database {name} with (force)")
 
