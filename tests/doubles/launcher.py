@@ -37,7 +37,7 @@ from unittest.mock import patch
 from pydantic import BaseModel
 
 from runners.contract import comparison, evaluation
-from tests.doubles.huge_pages import use_huge_pages
+from runners.harness.sandbox.syscalls import use_huge_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTS_S = 60
@@ -218,6 +218,7 @@ def main() -> None:
 
 
 def _be_template(kind: str) -> None:
+    gc.disable()
     for name in IMPORTED[kind]:
         importlib.import_module(name)
         if name in _JUDGE:
@@ -225,8 +226,9 @@ def _be_template(kind: str) -> None:
     if _DOORS[0] in sys.modules:
         importlib.import_module("bot.cli.app").build()
     gc.freeze()
+    gc.enable()
     _end_threads()
-    use_huge_pages()
+    use_huge_pages(STARTS_S)
     serve(socket.socket(fileno=os.dup(0)))
 
 
