@@ -13,8 +13,8 @@ from pydantic.networks import IPvAnyNetwork
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 from typing_extensions import override
 
+from bot.domain.costs import MODAL_PRICES, parse_prices
 from bot.domain.errors import SetupError, fault_words
-from bot.domain.status import parse_prices
 from runners.contract.task import GPU_NAME
 
 _LONGEST_SECRET = 4096
@@ -106,9 +106,10 @@ class Settings(BaseSettings):
     )
     """With `strict`, a machine where a layer of the sandbox is missing does not judge."""
     gpu_prices: Annotated[dict[str, float], NoDecode] = Field(
-        default_factory=dict, validation_alias="PODIUM_GPU_PRICES"
+        default_factory=lambda: dict(MODAL_PRICES), validation_alias="PODIUM_GPU_PRICES"
     )
-    """The price of one second of one GPU, by GPU type, such as `A100=0.000583,H100=0.001097`."""
+    """Dollars per second of one GPU, by GPU type, such as `A100=0.000583,H100=0.001097`; others
+    have Modal's list price. With `none`, no GPU type has a price."""
     log_level: Literal["debug", "info", "warning", "error", "critical"] = Field(
         default="info", validation_alias="LOG_LEVEL"
     )

@@ -6,8 +6,10 @@ create table people (
     id         bigint generated always as identity primary key,
     identity   text not null unique,
     name       text not null,
-    created_at timestamptz not null
+    created_at timestamptz not null,
+    conversation text
 );
+comment on column people.conversation is 'Where the front end and the person have exchanged direct messages; null if they have not';
 comment on column people.identity is 'The door''s own name of the account, such as local:ada';
 
 create table boards (
@@ -382,6 +384,26 @@ create table displays (
 comment on column displays.place is 'The door''s own words for where it shows the submission and what is shown already';
 comment on column displays.claims is 'How often a process has taken it up; from before this was counted, 1';
 create index displays_unfinished on displays (door, submission) where finished_at is null;
+
+-- The threads in which a front end shows a board's runs.
+
+create table board_threads (
+    door        text not null,
+    guild       text not null,
+    board       bigint not null references boards (id) on delete cascade,
+    person      bigint not null default 0,
+    thread      text,
+    used_at     timestamptz not null,
+    claims      integer not null default 0,
+    owner       text,
+    lease_until timestamptz,
+    primary key (door, guild, board, person),
+    check ((owner is null) = (lease_until is null))
+);
+comment on table board_threads is 'One private thread per person and board, and one public thread per board, in each guild';
+comment on column board_threads.person is 'Who reads the private thread; 0: it is the public thread';
+comment on column board_threads.thread is 'The front end''s own name of the thread; null until it is created';
+comment on column board_threads.claims is 'How often a process began to create it: who is not the first may find it created';
 
 -- What admins decide: who may submit, how often, and what is not ranked.
 
@@ -962,3 +984,75 @@ create table confirmation_runs (
 );
 comment on table confirmation_runs is 'Every submission of the system that compared or judged again, for all attempts';
 create index runs_of_confirmation on confirmation_runs (confirmation);
+
+-- GPU time: what a job may use at most, what each attempt used, and quotas.
+
+alter table jobs
+    add column limit_s double precision not null default 0 check (limit_s >= 0),
+    add column cards int not null default 1 check (cards >= 1),
+    add column waits text not null default '';
+comment on column jobs.limit_s is 'The most seconds that it may take; on all its cards, they are reserved while it runs';
+comment on column jobs.cards is 'How many GPUs it uses';
+comment on column jobs.waits is 'The quota of GPU time that it waits for, in words; empty: none';
+
+create table gpu_quotas (
+    unit        text not null check (unit in ('seconds', 'dollars')),
+    each_person boolean not null,
+    board       bigint references boards (id) on delete cascade,
+    gpu         text,
+    most        double precision not null check (most > 0 and most < 'infinity'),
+    unique nulls not distinct (unit, each_person, board, gpu)
+);
+comment on table gpu_quotas is 'The most GPU time of a day (UTC); null covers every board, or all GPU types together';
+comment on column gpu_quotas.each_person is 'Whether each person has it, or all people together';
+
+create table gpu_time (
+    job        bigint not null,
+    fence      bigint not null,
+    person     bigint not null references people (id),
+    board      bigint,
+    board_name text not null,
+    gpu        text not null,
+    kind       text not null check (kind in (
+        'submission', 'check', 'rejudge', 'reference', 'confirmation', 'fault')),
+    seconds    double precision not null check (seconds >= 0 and seconds < 'infinity'),
+    at         timestamptz not null,
+    primary key (job, fence)
+);
+comment on table gpu_time is 'What each attempt used; it stays when its job and its board are deleted';
+comment on column gpu_time.board_name is 'Empty for the check of a task';
+comment on column gpu_time.kind is 'Why it was used, see bot.domain.costs.UsageKind';
+comment on column gpu_time.seconds is 'Seconds for which it had its GPUs, times their number';
+create index gpu_time_recent on gpu_time (at);
+
+create function add_gpu_time(of_job bigint, spent_s double precision, by_fault boolean, at timestamptz)
+returns void language sql as $$
+    insert into gpu_time (job, fence, person, board, board_name, gpu, kind, seconds, at)
+    select jobs.id, fence, jobs.person, boards.id, coalesce(boards.name, ''), gpu,
+        case
+            when exists (select from confirmation_runs where run = submission) then 'confirmation'
+            when submission < 0 then 'reference'
+            when by_fault then 'fault'
+            when judged_again then 'rejudge'
+            when submission is null then 'check'
+            else 'submission'
+        end,
+        spent_s, at
+    from jobs left join submissions on submissions.id = submission
+        left join boards on boards.id = submissions.board
+    where jobs.id = of_job
+$$;
+
+-- A running job is deleted with its check or its board: what it used is not forgotten.
+create function keep_gpu_time() returns trigger language plpgsql as $$
+begin
+    perform add_gpu_time(
+        old.id,
+        old.cards * greatest(0, least(old.limit_s, extract(epoch from now() - old.moved_at))),
+        old.check_run is null,
+        now());
+    return old;
+end $$;
+
+create trigger keep_deleted before delete on jobs
+    for each row when (old.state = 'running') execute function keep_gpu_time();

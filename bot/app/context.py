@@ -1,11 +1,10 @@
 """The types that an installation and a command exchange; the system clock."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.domain.ids import PersonId
-from bot.domain.status import Prices
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
 from runners.contract.evaluation import BENCHMARK_ROUNDS, RANKED_ROUNDS, RoundPolicy
@@ -27,7 +26,6 @@ class OpenPodium:
     served: bool
     shared: bool
     lease_s: float = 30.0
-    prices: Prices = field(default_factory=dict)
     confirm_places: bool = True
 
 

@@ -100,7 +100,6 @@ async def _web(
         identities=_identities(settings),
         public_url=settings.public_url,
         device_metrics=settings.device_metrics,
-        prices=settings.gpu_prices,
         confirm_places=settings.confirm_places,
     )
     address = _http_settings(settings)
@@ -153,9 +152,7 @@ async def _discord(
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         lease = timedelta(seconds=podium.lease_s)
-        door = context.DiscordContext(
-            podium.store, podium.clock, lease, connection, settings.prices
-        )
+        door = context.DiscordContext(podium.store, podium.clock, lease, connection)
         group.create_task(client.serve(door, settings, stop), name=context.FRONT_END)
         try:
             yield context.FRONT_END
@@ -175,7 +172,6 @@ def discord_settings(settings: Settings) -> "DiscordSettings | None":
         settings.discord_api_base,
         settings.discord_gateway_url,
         settings.discord_trusted_guilds,
-        settings.gpu_prices,
     )
 
 

@@ -75,7 +75,7 @@ class Installation:
             # A process that joins a running Podium must not change its tables.
             if not ready:
                 await (migrate(dsn) if exclusive else check(dsn))
-            store = await stack.enter_async_context(open_store(dsn, clock))
+            store = await stack.enter_async_context(open_store(dsn, clock, settings.gpu_prices))
             shared = settings.database_url is not None
             yield OpenPodium(
                 store,
@@ -84,7 +84,6 @@ class Installation:
                 served,
                 shared,
                 settings.lease_s,
-                settings.gpu_prices,
                 settings.confirm_places,
             )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from bot.domain.api.boards import ExportEnd, ExportPiece
 from bot.domain.board import Board, Viewer
 from bot.domain.competition import Competition, CompetitionStandings
+from bot.domain.costs import CostReport
 from bot.domain.errors import StoreError
 from bot.domain.finals import Final, FinalRequest
 from bot.domain.ids import SubmissionId
@@ -22,7 +23,16 @@ from bot.domain.submission import SubmissionRequest
 from bot.domain.tasks.template import template_of
 from bot.reports.competition import competition_pieces
 from bot.reports.export import pieces
-from bot.services import boards, competitions, finals, history, lookup, moderation, standings
+from bot.services import (
+    boards,
+    competitions,
+    finals,
+    history,
+    lookup,
+    moderation,
+    operations,
+    standings,
+)
 from bot.services.publishing.pipeline import Pipeline
 from bot.services.publishing.queued_runner import command_publication, has_workers, queued_runners
 from bot.services.status import profile_files, submission_status, unserved_in_words, watch
@@ -121,6 +131,9 @@ class Client(Protocol):
     def export_competition(self, name: str) -> AsyncGenerator[ExportPiece, None]:
         """Yield the export of a competition: its ranking, then the export of each board."""
 
+    async def costs(self, days: int) -> CostReport:
+        """Return who used how much GPU time on the last days; only for admins."""
+
     async def start_final(self, request: FinalRequest, reason: str) -> Sequence[Final]:
         """Start a final on each GPU type of a board, or on one; only for admins."""
 
@@ -180,11 +193,13 @@ class LocalClient:
         await moderation.withdraw(self.podium.store, self.viewer, reason, number)
 
     async def status(self, number: SubmissionId) -> SubmissionStatus:
-        return with_costs(await submission_status(self.podium.store, number), self.podium.prices)
+        return with_costs(
+            await submission_status(self.podium.store, number), self.podium.store.costs.prices
+        )
 
     async def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
         async for status in watch(self.podium.store, number):
-            yield with_costs(status, self.podium.prices)
+            yield with_costs(status, self.podium.store.costs.prices)
 
     async def files(self, number: SubmissionId) -> Sequence[StoredFile]:
         status = await submission_status(self.podium.store, number)
@@ -269,6 +284,9 @@ class LocalClient:
                 async for piece in whole:
                     yield piece
         yield ExportEnd()
+
+    async def costs(self, days: int) -> CostReport:
+        return await operations.costs(self.podium.store, self.podium.clock, days)
 
     async def start_final(self, request: FinalRequest, reason: str) -> Sequence[Final]:
         decision = moderation.Decision(self.viewer.person, reason)

@@ -3,6 +3,7 @@
 Each button has the number of its submission or board in its id, so it works after a restart.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
@@ -12,10 +13,11 @@ from typing import Any, Self
 import discord
 from typing_extensions import override
 
-from bot.discord.channels import display_for, may_open_thread
-from bot.discord.context import FRONT_END, Interaction, context_of
+from bot.discord.channels import display_for
+from bot.discord.context import FRONT_END, Interaction, context_of, interaction_key
 from bot.discord.escaping import plain
-from bot.discord.responses import InteractionReply, replying
+from bot.discord.interaction_claims import replying
+from bot.discord.responses import InteractionReply
 from bot.discord.roles import viewer_of
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
@@ -23,6 +25,7 @@ from bot.domain.ids import BoardId, PublicationId, SubmissionId
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission
 from bot.reports.blocks import Attachment, Report
+from bot.reports.submission import status_report
 from bot.reports.tasks import template_report
 from bot.services import lookup, status, submissions
 from bot.services.publishing.state import cancel_publication
@@ -40,6 +43,8 @@ class SubmissionAction(StrEnum):
     """Submit the same source as a ranked run."""
     SOURCE = "source"
     """Show the file."""
+    DETAILS = "details"
+    """Show what everyone may read of the report."""
 
 
 class BoardAction(StrEnum):
@@ -56,6 +61,7 @@ _LABELS = {
     SubmissionAction.AGAIN: ("Run again", discord.ButtonStyle.secondary),
     SubmissionAction.RANKED: ("Make ranked", discord.ButtonStyle.primary),
     SubmissionAction.SOURCE: ("Source", discord.ButtonStyle.secondary),
+    SubmissionAction.DETAILS: ("Details", discord.ButtonStyle.secondary),
 }
 
 
@@ -92,7 +98,7 @@ async def cancel(answer: InteractionReply, submission: SubmissionId) -> None:
     stopped = await submissions.cancel(context_of(answer.interaction).store, viewer, submission)
     if not stopped:
         raise UserError("finished", f"submission {submission} has already ended")
-    await answer.say(f"Stopping submission #{submission}.")
+    await answer.conclude(f"Stopping submission #{submission}.")
 
 
 async def run_again(
@@ -100,10 +106,10 @@ async def run_again(
 ) -> None:
     """Submit the same source again, in the same mode unless another one is given."""
     context, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
-    request = submissions.RerunRequest(viewer, submission, mode, display_for(answer.interaction))
+    key, display = interaction_key(answer.interaction), display_for(answer.interaction)
+    request = submissions.RerunRequest(viewer, submission, mode, display, key)
     again = await submissions.rerun(context.store, context.clock, request)
-    stored = stored_message(answer.interaction, again)
-    await answer.say(f"Submission #{submission} runs again as #{again.id}. {stored}")
+    await say_stored(answer, again, f"Submission #{submission} runs again as #{again.id}. ")
 
 
 async def show_source(answer: InteractionReply, submission: SubmissionId) -> None:
@@ -114,17 +120,26 @@ async def show_source(answer: InteractionReply, submission: SubmissionId) -> Non
     await answer.show(Report(f"Source of submission #{submission}", (file,)))
 
 
-def stored_message(interaction: Interaction, submission: Submission) -> str:
+async def show_details(answer: InteractionReply, submission: SubmissionId) -> None:
+    """Show the report, as far as the person who asks may read it."""
+    context, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
+    found = await status.read_submission(context.store, context.clock, viewer, submission)
+    await answer.show(await asyncio.to_thread(status_report, found, machine=False))
+
+
+async def say_stored(answer: InteractionReply, stored: Submission, head: str = "") -> None:
+    """Confirm a stored submission, whose display then goes on in this answer."""
+    answer.is_followed = True
+    await answer.say(f"{head}{stored_message(stored)}")
+
+
+def stored_message(submission: Submission) -> str:
     """Return the reply to a stored submission: it says where the progress is shown."""
-    gpus = ", ".join(submission.gpus)
-    stored = f"Submission #{submission.id} is stored: {submission.mode} on {plain(gpus)}."
-    if interaction.guild_id is None:
-        return f"{stored} This conversation shows its progress."
-    if may_open_thread(interaction.app_permissions):
-        return f"{stored} A private thread shows its progress."
+    gpus = plain(", ".join(submission.gpus))
     return (
-        f"{stored} I cannot open a private thread here, so your direct messages show its "
-        f"progress. `/submission show id:{submission.id}` shows the report, too."
+        f"Submission #{submission.id} is stored: {submission.mode} on {gpus}. This message shows "
+        f"its progress and its report for 15 minutes; `/submission show id:{submission.id}` shows "
+        "them at any time."
     )
 
 
@@ -133,7 +148,15 @@ _ACTIONS: dict[SubmissionAction, Callable[[InteractionReply, SubmissionId], Awai
     SubmissionAction.AGAIN: run_again,
     SubmissionAction.RANKED: partial(run_again, mode=Mode.RANKED),
     SubmissionAction.SOURCE: show_source,
+    SubmissionAction.DETAILS: show_details,
 }
+
+
+def details_button(submission: SubmissionId) -> discord.ui.View:
+    """Return the button below a public line."""
+    view = discord.ui.View(timeout=None)
+    view.add_item(SubmissionButton(SubmissionAction.DETAILS, submission))
+    return view
 
 
 def buttons_of(status: SubmissionStatus) -> discord.ui.View:
@@ -198,7 +221,7 @@ async def _rejudge(answer: InteractionReply, viewer: Viewer, board: Board, versi
     store = context_of(answer.interaction).store
     count, present = await submissions.rejudge_from(store, viewer, board, version)
     subject = "1 submission is" if count == 1 else f"{count} submissions are"
-    await answer.say(
+    await answer.conclude(
         f"{subject} judged by task version {present}; the standings fill as results come."
     )
 
@@ -228,7 +251,7 @@ class CheckButton(
         async with replying(interaction) as answer:
             viewer, store = await viewer_of(interaction), context_of(interaction).store
             await cancel_publication(store, viewer, FRONT_END, self.number)
-            await answer.say("Stopping the check; nothing will be published.")
+            await answer.conclude("Stopping the check; nothing will be published.")
 
 
 def check_buttons(number: PublicationId) -> discord.ui.View:

@@ -6,38 +6,44 @@ import discord
 import structlog
 from pydantic import BaseModel, ConfigDict
 
-from bot.discord.context import FRONT_END, DiscordContext, Interaction
+from bot.discord.context import FRONT_END, DiscordContext, Interaction, interaction_key
 from bot.discord.roles import create_missing_roles
 from bot.domain.errors import UserError
 from bot.domain.submission import NewDisplay
 
 
 class SubmissionDisplay(BaseModel):
-    """The channel that a submission came from, and what was sent there."""
+    """The channel that a submission came from, and what was sent where."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     channel: int
     user: int
     in_guild: bool
+    answer: str | None = None
+    """The request whose answer, which only the person sees, shows the submission at first."""
+    answered: bool = False
+    """Whether that answer has the report, or can no longer be edited."""
+    answer_pending: bool = False
+    """Whether the report there says that a confirmation is pending."""
     thread: int | None = None
-    """The submission's private thread; None in direct messages."""
+    """The private thread that has the report; None in direct messages."""
     direct: int | None = None
-    """The person's direct messages, used when the channel has no private thread."""
+    """The person's direct messages, used when there is no private thread."""
     unseen: bool = False
     """Whether neither is possible, so that the person must request the report."""
     live: int | None = None
-    """The live message, edited while the submission progresses."""
+    """The live message there, of a submission that takes longer than its answer can be edited."""
+    first: int = 0
+    """The first message of the report there."""
     reported: int = 0
-    """How many messages of the full report were sent."""
+    """How many messages of the report were sent."""
     awaited: bool = False
     """Whether the report says that a confirmation is pending."""
     confirmed: bool = False
     """Whether its end was reported."""
     announced: int | None = None
     """The public line of a ranked submission."""
-    opened: bool = False
-    """Whether the public line has a thread."""
 
     @property
     def private(self) -> int:
@@ -51,6 +57,7 @@ def display_for(interaction: Interaction) -> NewDisplay:
         channel=home_channel(interaction),
         user=interaction.user.id,
         in_guild=interaction.guild_id is not None,
+        answer=interaction_key(interaction),
     )
     return NewDisplay(FRONT_END, state.model_dump_json())
 
@@ -63,11 +70,13 @@ def home_channel(interaction: Interaction) -> int:
 
 EDIT_INTERVAL_S = 1.5
 """Seconds between two edits of one message: a channel accepts five messages or edits in 5 s."""
+HOUR_MIN: Literal[60] = 60
 _DAY_MIN: Literal[1440] = 1440
+WEEK_MIN: Literal[10080] = 10080
 """Minutes of inactivity after which Discord archives a thread."""
 ARCHIVED = 50083
-"""Discord's code for a message to an archived thread."""
-_TOO_MANY_THREADS = 160006
+"""Discord's code for an edit in an archived thread."""
+TOO_MANY_THREADS = 160006
 """Discord's code when a server may have no further active thread."""
 
 
@@ -87,7 +96,12 @@ def is_lost(error: discord.HTTPException) -> bool:
     A lost thread is deleted, inaccessible or archived.
     """
     lost = isinstance(error, discord.NotFound | discord.Forbidden)
-    return lost or error.code in {ARCHIVED, _TOO_MANY_THREADS}
+    return lost or error.code in {ARCHIVED, TOO_MANY_THREADS}
+
+
+def has_private_threads(channel: discord.TextChannel) -> bool:
+    """Return whether the bot may open private threads there; announcement channels have none."""
+    return not channel.is_news() and may_open_thread(bot_permissions(channel))
 
 
 def may_open_thread(permissions: discord.Permissions) -> bool:
@@ -100,7 +114,7 @@ def may_open_thread(permissions: discord.Permissions) -> bool:
 
 
 async def channel_of(client: discord.Client, number: int) -> discord.TextChannel | None:
-    """Return the channel; None when it is deleted, hidden or has no private threads."""
+    """Return the text channel, even one for announcements; None when it is deleted or hidden."""
     found: object = client.get_channel(number)
     if found is None:
         try:
@@ -114,12 +128,15 @@ async def find_thread(
     client: discord.Client, channel: discord.TextChannel, name: str
 ) -> discord.Thread | None:
     """Return the bot's private thread of this name, if an earlier attempt created one."""
-    me = client.user
     for each in await channel.guild.active_threads():
-        is_own = me is not None and each.owner_id == me.id and each.is_private()
-        if is_own and each.parent_id == channel.id and each.name == name:
+        if is_own(client, each) and each.parent_id == channel.id and each.name == name:
             return each
     return None
+
+
+def is_own(client: discord.Client, thread: discord.Thread) -> bool:
+    """Return whether the bot created this private thread."""
+    return client.user is not None and thread.owner_id == client.user.id and thread.is_private()
 
 
 async def private_thread(
@@ -127,47 +144,21 @@ async def private_thread(
 ) -> discord.Thread | None:
     """Return a private thread in a channel, found or created; None if none can be created."""
     channel = await channel_of(client, number)
-    if channel is None or not may_open_thread(bot_permissions(channel)):
+    if channel is None or not has_private_threads(channel):
         return None
     thread = await find_thread(client, channel, name) if may_exist else None
     return thread or await open_thread(channel, name)
 
 
-async def open_thread(channel: discord.TextChannel, name: str) -> discord.Thread:
+async def open_thread(
+    channel: discord.TextChannel, name: str, archived_after: Literal[60, 1440] = _DAY_MIN
+) -> discord.Thread:
     """Create a private thread with only the bot in it."""
     return await channel.create_thread(
         name=name,
         type=discord.ChannelType.private_thread,
         invitable=False,
-        auto_archive_duration=_DAY_MIN,
-    )
-
-
-async def reopen_thread(client: discord.Client, display: SubmissionDisplay) -> bool:
-    """Reopen the display's archived thread; return whether that succeeded."""
-    if display.thread is None:
-        return False
-    try:
-        thread = await client.fetch_channel(display.thread)
-        if not isinstance(thread, discord.Thread):
-            return False
-        await thread.edit(archived=False)
-    except (discord.NotFound, discord.Forbidden):
-        return False
-    return True
-
-
-async def open_public_thread(
-    channel: discord.TextChannel, message: int, name: str, *, doubtful: bool
-) -> None:
-    """Open a public thread under a message; if `doubtful`, check first whether there is one.
-
-    The thread gets the message's id.
-    """
-    if doubtful and (await channel.fetch_message(message)).flags.has_thread:
-        return
-    await channel.get_partial_message(message).create_thread(
-        name=name, auto_archive_duration=_DAY_MIN
+        auto_archive_duration=archived_after,
     )
 
 

@@ -18,10 +18,12 @@ from discord import app_commands
 from discord.backoff import ExponentialBackoff
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
+from discord.webhook.async_ import AsyncWebhookAdapter
 from typing_extensions import override
 from yarl import URL
 
 from bot.discord import buttons, channels, commands, notifications, pagination, responses, roles
+from bot.discord import interaction_claims as claims
 from bot.discord.context import DiscordContext, DiscordSettings
 from bot.discord.publication_thread import run_publications
 from bot.discord.submission_thread import run_displays
@@ -105,7 +107,7 @@ class PodiumClient(discord.Client):
 
     async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
         """Answer clicks that neither this process nor another one handles."""
-        await responses.answer_unhandled_click(interaction)
+        await claims.answer_unhandled_click(interaction)
 
     async def _publish_commands(self) -> None:
         """Register the commands with Discord, unless they are unchanged."""
@@ -252,6 +254,38 @@ _WITHOUT_LIMIT = ("/interactions", "/webhooks")
 """Replies to interactions do not count toward the limit, and never wait."""
 
 
+@dataclass(frozen=True, slots=True)
+class _TimedSession:
+    """A session whose requests are given up without a response: a hung one blocks its answer."""
+
+    session: aiohttp.ClientSession
+
+    def request(self, method: str, url: str, **arguments: Any) -> Any:  # noqa: ANN401  aiohttp's
+        return self.session.request(method, url, timeout=_timeout(), **arguments)
+
+
+def _timeout() -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(
+        total=None, sock_connect=RESPONSE_TIMEOUT_S, sock_read=RESPONSE_TIMEOUT_S
+    )
+
+
+_send_answer: Any = AsyncWebhookAdapter.request
+
+
+async def _send_answer_in_time(
+    adapter: AsyncWebhookAdapter,
+    route: Route,
+    session: aiohttp.ClientSession,
+    **arguments: Any,  # noqa: ANN401  what discord.py passes
+) -> Any:  # noqa: ANN401  what it returns
+    """Send the answer to an interaction, for which discord.py waits five minutes."""
+    return await _send_answer(adapter, route, _TimedSession(session), **arguments)
+
+
+AsyncWebhookAdapter.request = _send_answer_in_time  # type: ignore[assignment,method-assign]
+
+
 @dataclass(slots=True)
 class RequestSpacer:
     """Allows `most` requests in any second, and one at a time per key.
@@ -289,16 +323,13 @@ def limit_requests(client: discord.Client) -> None:
     http: Any = client.http
     send = http.request
     spacer = RequestSpacer()
-    timeout = aiohttp.ClientTimeout(
-        total=None, sock_connect=RESPONSE_TIMEOUT_S, sock_read=RESPONSE_TIMEOUT_S
-    )
 
     async def request(route: Route, **arguments: Any) -> Any:  # noqa: ANN401  what discord.py passes
         if route.path.startswith(_WITHOUT_LIMIT):
-            return await send(route, timeout=timeout, **arguments)
+            return await send(route, timeout=_timeout(), **arguments)
         in_channel = route.channel_id is not None
         key = (route.method, route.path, route.channel_id) if in_channel else None
         async with spacer.slot(key):
-            return await send(route, timeout=timeout, **arguments)
+            return await send(route, timeout=_timeout(), **arguments)
 
     http.request = request

@@ -1,5 +1,7 @@
 """What every command receives (the store, the clock, settings), and the groups of commands."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -8,7 +10,6 @@ import discord
 from discord import app_commands
 
 from bot.domain.accounts import Person
-from bot.domain.status import Prices
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
 
@@ -28,8 +29,6 @@ class DiscordSettings:
     gateway_url: str | None = None
     trusted_guilds: frozenset[int] = frozenset()
     """Guilds whose roles count; if empty, see `roles.is_trusted`."""
-    prices: Prices = field(default_factory=dict)
-    """What a second of each GPU type costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,6 @@ class DiscordContext:
     """How long a process of this front end holds something without a heartbeat."""
     connection: ServiceConnection = field(default_factory=lambda: ServiceConnection(FRONT_END))
     """The state of the connection to Discord, for readiness and metrics."""
-    prices: Prices = field(default_factory=dict)
-    """What a second of each GPU type costs."""
 
     @property
     def heartbeat_s(self) -> float:
@@ -54,6 +51,37 @@ class DiscordContext:
         """Return the account of a Discord user, under their display name."""
         name = user.global_name or user.name
         return await self.store.people.ensure(f"{FRONT_END}:{user.id}", name)
+
+
+def interaction_key(interaction: Interaction) -> str:
+    """Return the interaction's id in the store, also the idempotency key of what it creates."""
+    return f"{FRONT_END}:{interaction.id}"
+
+
+def request_json(interaction: Interaction, answers: Mapping[str, Any]) -> str:
+    """Return the request without its token, to be dispatched again.
+
+    It has only the ids of person and channel: their rights may change until then.
+    """
+    return json.dumps({
+        "type": interaction.type.value,
+        "data": interaction.data,
+        "guild": interaction.guild_id,
+        "channel": interaction.channel_id,
+        "user": interaction.user.id,
+        "app_permissions": interaction.app_permissions.value,
+        "attachment_size_limit": interaction.filesize_limit,
+        "answers": dict(answers),
+        "message": _clicked(interaction.message),
+    })  # fmt: skip
+
+
+def _clicked(message: discord.Message | None) -> Mapping[str, Any] | None:
+    """Return what a handler needs of the message whose button was clicked."""
+    if message is None:
+        return None
+    components = [each.to_dict() for each in message.components]
+    return {"id": str(message.id), "flags": message.flags.value, "components": components}
 
 
 def context_of(interaction: Interaction) -> DiscordContext:

@@ -12,6 +12,7 @@ from typing import assert_never
 import structlog
 
 from bot.discord.escaping import MESSAGE_LIMIT, fenced, line, plain, unfenced
+from bot.domain.board import Board
 from bot.domain.leaderboard import Placement
 from bot.domain.status import SubmissionStatus
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
@@ -191,10 +192,29 @@ def confirmation_text(status: SubmissionStatus) -> str:
     return _fit_message([head, *lines])
 
 
-def thread_name(status: SubmissionStatus) -> str:
-    """Return a name such as `#12 kernel.py on matmul`; thread names have no markup."""
-    name = one_line(status.submission.file_name)[:_FILE_NAME]
-    return f"#{status.submission.id} {name} on {one_line(status.board.name)}"[:_THREAD_NAME]
+def answer_text(status: SubmissionStatus) -> str:
+    """Return the live message in the answer to a command, and how to see it later."""
+    return f"{live_text(status)[: MESSAGE_LIMIT - 100]}\n{later(status)}"
+
+
+def later(status: SubmissionStatus) -> str:
+    """Return a line that says how the submission can be seen at any time."""
+    return f"-# `/submission show id:{status.submission.id}` shows this at any time."
+
+
+def private_thread_name(board: Board, name: str, person: int) -> str:
+    """Return the unique name of a person's thread; thread names have no markup."""
+    return f"{one_line(board.name)[:50]}: {one_line(name)[:30]} ({person})"
+
+
+def public_thread_name(board: Board) -> str:
+    """Return the name of a board's public thread."""
+    return f"Results of {one_line(board.name)}"[:_THREAD_NAME]
+
+
+def results_headline(board: Board) -> str:
+    """Return the message under which a board's public thread is opened."""
+    return f"**Results of {line(board.name)}**"
 
 
 def public_line(status: SubmissionStatus, user: int, placements: Sequence[Placement]) -> str:

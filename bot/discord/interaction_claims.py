@@ -1,4 +1,4 @@
-"""Handles each interaction once: claims it in the store, then acknowledges it.
+"""Handles each interaction once: claims it in the store, then acknowledges it within 3 seconds.
 
 The claim is a lease. If Discord reports an earlier acknowledgement, the holder handles the
 interaction all the same: that acknowledgement may be its own, if Discord's reply to it was lost.
@@ -9,7 +9,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,7 +21,15 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from bot.discord import responses
-from bot.discord.context import FRONT_END, DiscordContext, Interaction, context_of
+from bot.discord.context import (
+    FRONT_END,
+    DiscordContext,
+    Interaction,
+    context_of,
+    interaction_key,
+    request_json,
+)
+from bot.discord.responses import InteractionReply
 from bot.domain.errors import StoreError
 from bot.domain.records import InteractionRequest
 
@@ -31,9 +39,15 @@ FIRST_LEASE = timedelta(seconds=1)
 """The lease until the acknowledgement; after it, a process that lost the claim checks again."""
 ACKNOWLEDGE_S = 3.0
 """How long Discord accepts an acknowledgement."""
+DIRECT_WAIT_S = 2.5
+"""How long a response that is itself the acknowledgement may wait for the database."""
+LONGEST_LEASES = 90
+"""How many renewals a handler gets: it is stopped after the fifteen minutes of its token."""
 DATABASE_RETRY_S = 30.0
 """How long an unavailable database is retried."""
 RETRY_INTERVAL_S = 0.2
+LASTING = "podium:"
+"""The start of the ids of buttons that every process of the bot handles."""
 DATABASE_UNAVAILABLE = (
     "The database is unavailable, so nothing is stored yet. I will keep trying for half a "
     "minute. If this message has not changed within a minute, run the command again."
@@ -59,28 +73,6 @@ RESUMED: ContextVar[ResumedInteraction | None] = ContextVar("resumed", default=N
 """Set while `unfinished.py` dispatches an interaction; the task of its command inherits it."""
 
 
-def interaction_key(interaction: Interaction) -> str:
-    """Return the interaction's id in the store, also the idempotency key of what it creates."""
-    return f"{FRONT_END}:{interaction.id}"
-
-
-def request_json(interaction: Interaction, answers: Mapping[str, Any]) -> str:
-    """Return the request without its token, to be dispatched again.
-
-    It has only the ids of person and channel: their rights may change until then.
-    """
-    return json.dumps({
-        "type": interaction.type.value,
-        "data": interaction.data,
-        "guild": interaction.guild_id,
-        "channel": interaction.channel_id,
-        "user": interaction.user.id,
-        "app_permissions": interaction.app_permissions.value,
-        "attachment_size_limit": interaction.filesize_limit,
-        "answers": dict(answers),
-    })  # fmt: skip
-
-
 def earlier_answers(interaction: Interaction) -> Mapping[str, Any]:
     """Return the person's answers to questions in the interrupted run, when it is resumed."""
     resumed = RESUMED.get()
@@ -89,34 +81,92 @@ def earlier_answers(interaction: Interaction) -> Mapping[str, Any]:
     return resumed.answers
 
 
-@asynccontextmanager
-async def claiming(
+def replying(
     interaction: Interaction, command: Interaction | None = None, **answers: Sequence[str]
-) -> AsyncIterator[responses.InteractionReply]:
-    """Claim, acknowledge and hold a lease while the block runs; show the block's errors.
+) -> AbstractAsyncContextManager[InteractionReply]:
+    """Claim and acknowledge, then send replies and errors that only this person sees.
 
     For a click that answers a question, pass the command that asked and the answers: if this
     process ends, that command runs again with them. SupersededError when another process holds
     the claim.
     """
+    return _claimed(interaction, command or interaction, answers, InteractionReply(interaction))
+
+
+def replacing(interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
+    """Claim and acknowledge a click; the reply then replaces the clicked message."""
+    return _claimed(interaction, interaction, {}, InteractionReply(interaction, is_filled=True))
+
+
+@asynccontextmanager
+async def _claimed(
+    interaction: Interaction,
+    command: Interaction,
+    answers: Mapping[str, Sequence[str]],
+    answer: InteractionReply,
+) -> AsyncIterator[InteractionReply]:
+    """Hold a lease while the block runs; show the block's errors."""
     with bound_contextvars(request=f"discord-{interaction.id}"):
-        claim = InteractionClaim.of(interaction, request_json(command or interaction, answers))
-        answer = responses.PersistentReply(interaction)
+        claim = InteractionClaim.of(interaction, request_json(command, answers))
+        answer.save = claim.save_outcome
         await claim.begin(answer)
         done = False
         try:
-            async with asyncio.timeout(claim.context.lease.total_seconds()):
+            async with claim.renewed():
                 try:
                     yield answer
                     done = True
                 except Exception as error:  # noqa: BLE001 - the interaction's outermost frame
                     # A bot that is shutting down cannot answer; the next process does.
-                    done = not interaction.client.is_closed() and await _show_error(answer, error)
+                    done = not interaction.client.is_closed() and await _show_error(
+                        answer, error, later=claim.has_outcome or _is_repeatable(command)
+                    )
         except TimeoutError:
-            _log.warning("a lease was too short", action="interaction_late")
+            _log.warning("a lease was lost", action="interaction_late")
             return
         pause = timedelta() if interaction.client.is_closed() else claim.context.lease
-        await claim.end(done=done, pause=pause)
+        await claim.end(done=done, pause=pause, keep_token=answer.is_followed)
+
+
+@asynccontextmanager
+async def direct_response(interaction: Interaction) -> AsyncIterator[None]:
+    """Claim, and handle errors around a first response that is itself the acknowledgement.
+
+    Such a response, a form for example, must come within three seconds, so it is never resumed.
+    """
+    claim = InteractionClaim.of(interaction, request_json(interaction, {}))
+    try:
+        await claim.begin_directly()
+        yield
+    except Exception as error:
+        if responses.is_superseded(error):
+            raise responses.SupersededError from error
+        message = responses.error_message(error)
+        if message is None or isinstance(error, discord.HTTPException):
+            raise
+        await interaction.response.send_message(message[:2000], ephemeral=True)
+    finally:
+        await claim.end(done=True, pause=timedelta())
+
+
+_CLICKS = frozenset({discord.InteractionType.component, discord.InteractionType.modal_submit})
+GRACE_S = 2.0
+"""How long a click may wait for its handler, in any process of the bot; Discord waits 3 s."""
+EXPIRED = "This menu has expired. Please run the command again."
+_HANDLED = "handled"
+"""The key in `Interaction.extras` of an interaction that a handler of this process has."""
+
+
+async def answer_unhandled_click(interaction: Interaction) -> None:
+    """Answer a click that no process handles, instead of Discord's "This interaction failed"."""
+    if interaction.type not in _CLICKS:
+        return
+    await asyncio.sleep(GRACE_S)
+    if interaction.extras.get(_HANDLED) or interaction.client.is_closed():
+        return
+    with suppress(responses.SupersededError):
+        async with replying(interaction) as answer:
+            await answer.say(EXPIRED)
 
 
 @dataclass(slots=True)
@@ -128,6 +178,8 @@ class InteractionClaim:
     owner: str
     is_resumed: bool = False
     """Whether `unfinished.py` has already claimed it."""
+    has_outcome: bool = False
+    """Whether its outcome is stored, so that any process can say it."""
 
     @classmethod
     def of(cls, interaction: Interaction, request_text: str) -> "InteractionClaim":
@@ -136,17 +188,18 @@ class InteractionClaim:
         request = InteractionRequest(
             key, FRONT_END, request_text, interaction.token, interaction.created_at
         )
+        interaction.extras[_HANDLED] = True
         if resumed is not None and resumed.id == key:
             return cls(context_of(interaction), request, resumed.owner, is_resumed=True)
         return cls(context_of(interaction), request, secrets.token_hex(8))
 
-    async def begin(self, answer: responses.InteractionReply) -> None:
+    async def begin(self, answer: InteractionReply) -> None:
         """Claim and acknowledge; SupersededError when another process did, or it is too late."""
         try:
             if not self.is_resumed:
                 await self._begin_new(answer)
             elif answer.interaction.token:
-                await _acknowledge(answer.interaction)
+                await _acknowledge(answer)
             is_claimed = await self._renew()
         except StoreError as error:
             _log.warning("the store is unavailable", action="interaction_waits", error=str(error))
@@ -154,13 +207,13 @@ class InteractionClaim:
         if not is_claimed:
             raise responses.SupersededError
 
-    async def _begin_new(self, answer: responses.InteractionReply) -> None:
+    async def _begin_new(self, answer: InteractionReply) -> None:
         claim = asyncio.create_task(self._claim(), name="claim")
         try:
             in_time, _ = await asyncio.wait({claim}, timeout=DATABASE_WAIT_S)
-            if not in_time and await _acknowledge(answer.interaction):
+            if not in_time and await _acknowledge(answer):
                 # `answer` stays unfilled: its first message will replace this one.
-                notice = responses.PersistentReply(answer.interaction)
+                notice = InteractionReply(answer.interaction, answer.is_filled)
                 await responses.try_to_say(notice, DATABASE_UNAVAILABLE)
             is_claimed = await claim
         finally:
@@ -171,7 +224,7 @@ class InteractionClaim:
         if not is_claimed:
             raise responses.SupersededError
         if in_time:
-            await _acknowledge(answer.interaction)
+            await _acknowledge(answer)
 
     async def _claim(self) -> bool:
         """Claim it as soon as the database answers; return whether that succeeded."""
@@ -189,7 +242,47 @@ class InteractionClaim:
         interactions = self.context.store.interactions
         return await interactions.renew(self.request.id, self.owner, self.context.lease)
 
-    async def end(self, *, done: bool, pause: timedelta) -> None:
+    async def begin_directly(self) -> None:
+        """Claim it without acknowledging it; SupersededError when another process has it."""
+        async with asyncio.timeout(DIRECT_WAIT_S):
+            is_claimed = await (self._renew() if self.is_resumed else self._claim())
+        if not is_claimed:
+            raise responses.SupersededError
+
+    @asynccontextmanager
+    async def renewed(self) -> AsyncIterator[None]:
+        """Renew the lease while the block runs; TimeoutError in the block when it is lost."""
+        loop, lease_s = asyncio.get_running_loop(), self.context.lease.total_seconds()
+        ended: asyncio.Future[None] = loop.create_future()
+
+        async def renew() -> None:
+            for _ in range(LONGEST_LEASES):
+                await asyncio.wait({ended}, timeout=lease_s / 3)
+                with suppress(StoreError):
+                    if ended.done() or not await self._renew():
+                        return
+                    if limit.expired():
+                        return
+                    limit.reschedule(loop.time() + lease_s)
+
+        async with asyncio.timeout(lease_s) as limit:
+            renewing = asyncio.create_task(renew(), name="lease")
+            try:
+                yield
+            finally:
+                ended.set_result(None)
+                await renewing
+
+    async def save_outcome(self, answer: InteractionReply, text: str) -> None:
+        """Store what is about to be said; SupersededError when another process has taken over."""
+        outcome = {"outcome": text, "is_filled": answer.is_filled}
+        stored = json.loads(self.request.request) | outcome
+        interactions = self.context.store.interactions
+        if not await interactions.save_request(self.request.id, self.owner, json.dumps(stored)):
+            raise responses.SupersededError
+        self.has_outcome = True
+
+    async def end(self, *, done: bool, pause: timedelta, keep_token: bool = False) -> None:
         """Delete a finished request; release an unfinished one, to be resumed after `pause`.
 
         If the store is unavailable, the request is resumed after its lease.
@@ -197,41 +290,49 @@ class InteractionClaim:
         interactions = self.context.store.interactions
         try:
             if done:
-                await interactions.finish(self.request.id, self.owner)
+                await interactions.finish(self.request.id, self.owner, keep_token=keep_token)
             else:
                 await interactions.release(self.request.id, self.owner, pause)
         except StoreError as error:
             _log.warning("the store is unavailable", action="interaction_waits", error=str(error))
 
 
-async def _acknowledge(interaction: Interaction) -> bool:
+async def _acknowledge(answer: InteractionReply) -> bool:
     """Acknowledge; return whether Discord accepted that. The claim's holder continues anyway."""
     try:
         async with asyncio.timeout(ACKNOWLEDGE_S):
-            await _defer(interaction)
+            await _defer(answer)
     except (discord.HTTPException, aiohttp.ClientError, OSError, RuntimeError) as error:
-        # RuntimeError: the client is shutting down.
+        # A RuntimeError means that the client is shutting down.
         if not responses.is_superseded(error):
             _log.warning("not acknowledged", action="unacknowledged", error=repr(error))
         return False
     return True
 
 
-async def _defer(interaction: Interaction) -> None:
+async def _defer(answer: InteractionReply) -> None:
     """Acknowledge; retry after a connection error, which discord.py does not."""
+    response, is_new = answer.interaction.response, not answer.is_filled
     while True:
         try:
-            await interaction.response.defer(ephemeral=True, thinking=True)
+            await response.defer(ephemeral=True, thinking=is_new)
         except (aiohttp.ClientError, ConnectionError):
             await asyncio.sleep(RETRY_INTERVAL_S)
         else:
             return
 
 
-async def _show_error(answer: responses.InteractionReply, error: Exception) -> bool:
-    """Show the error; return False when the request is to be resumed later."""
+def _is_repeatable(command: Interaction) -> bool:
+    """Return whether another process has a handler for it: a command, or a button of its own id."""
+    data: Mapping[str, Any] = command.data or {}
+    is_command = command.type is discord.InteractionType.application_command
+    return is_command or str(data.get("custom_id", "")).startswith(LASTING)
+
+
+async def _show_error(answer: InteractionReply, error: Exception, *, later: bool) -> bool:
+    """Show the error; return False when the request is to be resumed `later`, if it can be."""
     original = responses.root_cause(error)
-    if isinstance(original, StoreError) or responses.is_temporary(original):
+    if later and (isinstance(original, StoreError) or responses.is_temporary(original)):
         what = "The database" if isinstance(original, StoreError) else "Discord"
         _log.warning("done later", action="interaction_waits", error=repr(original))
         await responses.try_to_say(answer, WILL_RUN_LATER.format(what=what))

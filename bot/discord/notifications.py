@@ -109,8 +109,15 @@ class NotificationSender:
             return "not wanted any more, or not for this addressee"
         text = (await self._text(notification))[:MESSAGE_LIMIT]
         if not delivery.doubtful or not await self._was_sent(reader.channel, text):
-            await reader.channel.send(text, nonce=f"news-{delivery.id}")
+            sent = await reader.channel.send(text, nonce=f"news-{delivery.id}")
+            await self._note_conversation(notification.addressee, sent.channel.id)
         return None
+
+    async def _note_conversation(self, addressee: str, channel: int) -> None:
+        """Store that a person has a conversation with the bot, which reports may then use."""
+        person = await self.context.store.people.find(addressee)
+        if person is not None:
+            await self.context.store.displays.converse(person.id, str(channel))
 
     async def _text(self, notification: Notification) -> str:
         """Return the text, with a deadline in each reader's own time zone."""

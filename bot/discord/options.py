@@ -9,7 +9,8 @@ from discord import app_commands
 from typing_extensions import override
 
 from bot.discord.context import Interaction, context_of
-from bot.discord.responses import InteractionReply, replying
+from bot.discord.interaction_claims import replacing, replying
+from bot.discord.responses import InteractionReply
 from bot.discord.roles import ADMIN, has_role, viewer_of
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
@@ -239,7 +240,8 @@ class GpuSelect(discord.ui.Select["GpuMenus"]):
     async def callback(self, interaction: Interaction) -> None:
         """Keep the choice until the button is pressed."""
         self.selected = []
-        await interaction.response.defer()
+        async with replacing(interaction):
+            pass
 
 
 class ContinueButton(discord.ui.Button["Question"]):

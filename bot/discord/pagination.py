@@ -14,8 +14,9 @@ from typing_extensions import override
 
 from bot.discord.context import FRONT_END, Interaction, context_of
 from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line
+from bot.discord.interaction_claims import replacing
 from bot.discord.options import menu_label, split_into_menus
-from bot.discord.responses import InteractionReply, replacing
+from bot.discord.responses import InteractionReply
 from bot.discord.roles import ADMIN, mention, require, user_credential, viewer_of
 from bot.domain.board import Board
 from bot.domain.ids import BoardId

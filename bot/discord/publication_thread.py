@@ -175,11 +175,11 @@ class PublicationPoster:
         await self._record(thread=conversation.id, direct=True, live=None, told=0)
 
     async def _send_outcome(self, state: PublicationState, outcome: PublicationOutcome) -> None:
-        """Send the outcome to the person, by direct message if the thread was deleted."""
+        """Send the outcome to the person, by direct message if Discord refuses the thread."""
         try:
             await self._send_outcome_here(state, outcome)
         except discord.HTTPException as error:
-            if self.thread.direct or not channels.is_lost(error):
+            if self.thread.direct or is_temporary(error):
                 raise
             await self._use_direct_messages()
             await self._send_outcome_here(state, outcome)

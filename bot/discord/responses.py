@@ -1,12 +1,10 @@
-"""Answers an interaction: acknowledges it within three seconds, then sends the result or the error.
+"""Answers an acknowledged interaction: sends the result or the error.
 
 Only `error_message` decides what a person reads about an error.
 """
 
-import asyncio
 import secrets
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 
@@ -14,8 +12,6 @@ import aiohttp
 import discord
 import structlog
 from discord import app_commands
-from structlog.contextvars import bound_contextvars
-from typing_extensions import override
 
 from bot.discord.context import Interaction
 from bot.discord.draw import MessageDraft, message_drafts, with_pictures
@@ -31,10 +27,6 @@ ALREADY_ANSWERED = 40060
 """Another process of this application has answered the interaction."""
 UNKNOWN_INTERACTION = 10062
 """More than three seconds have passed, so the interaction can no longer be answered."""
-GRACE_S = 2.0
-"""How long to wait for another process of the bot to answer; Discord's apps wait 3 s."""
-_CLICKS = frozenset({discord.InteractionType.component, discord.InteractionType.modal_submit})
-EXPIRED = "This menu has expired. Please run the command again."
 
 
 class SupersededError(Exception):
@@ -43,13 +35,35 @@ class SupersededError(Exception):
 
 @dataclass(slots=True)
 class InteractionReply:
-    """An acknowledged interaction; messages appear below the command."""
+    """An acknowledged interaction; its first message fills the acknowledgement, others follow.
+
+    Filling it twice is harmless. When the interaction can no longer be answered, the person gets a
+    direct message.
+    """
 
     interaction: Interaction
+    is_filled: bool = False
+    """Whether the acknowledgement already has a message, or is none of ours: a clicked message."""
+    is_followed: bool = False
+    """Whether a submission's display goes on in this answer, and otherwise in a thread."""
+    save: Callable[["InteractionReply", str], Awaitable[None]] | None = None
+    """Stores an outcome before it is sent."""
 
     async def say(self, text: str, view: discord.ui.View | None = None) -> None:
         """Send one short message, already escaped."""
         await self._send(MessageDraft(text), view)
+
+    async def conclude(self, outcome: str | Report) -> None:
+        """Send what was changed.
+
+        A short outcome is stored first: if this process ends, the next one sends it and changes
+        nothing again.
+        """
+        drafts = message_drafts(outcome) if isinstance(outcome, Report) else ()
+        drafts = drafts or (MessageDraft(str(outcome)),)
+        if self.save is not None and len(drafts) == 1 and not drafts[0].files:
+            await self.save(self, drafts[0].content)
+        await self.show_all(drafts)
 
     async def show(self, report: Report, view: discord.ui.View | None = None) -> None:
         """Send a report in as many messages as needed; the view comes with the last."""
@@ -77,39 +91,29 @@ class InteractionReply:
         await self._send(last, view)
 
     async def _send(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
-        await self.interaction.followup.send(
-            draft.content,
-            files=as_files(draft.files),
-            view=discord.utils.MISSING if view is None else view,
-            ephemeral=True,
-        )
-
-
-class PersistentReply(InteractionReply):
-    """A reply whose first message fills the acknowledgement, even when sent repeatedly.
-
-    When the interaction can no longer be answered, the person gets a direct message.
-    """
-
-    is_filled = False
-
-    @override
-    async def _send(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
         if self.interaction.token:  # empty if it expired before the work was done
             try:
-                if self.is_filled:
-                    await super()._send(draft, view)
-                else:
-                    await self.interaction.edit_original_response(
-                        content=draft.content, view=view, attachments=as_files(draft.files)
-                    )
+                await self._answer(draft, view)
             except discord.HTTPException as error:
                 if error.status not in {401, 404}:
                     raise
             else:
                 self.is_filled = True
                 return
-        await self._send_direct(draft, view)
+        if not self.is_followed:
+            await self._send_direct(draft, view)
+
+    async def _answer(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
+        files = as_files(draft.files)
+        if self.is_filled:
+            shown = discord.utils.MISSING if view is None else view
+            await self.interaction.followup.send(
+                draft.content, files=files, view=shown, ephemeral=True
+            )
+        else:
+            await self.interaction.edit_original_response(
+                content=draft.content, view=view, attachments=files
+            )
 
     async def _send_direct(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
         try:
@@ -128,57 +132,6 @@ def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
         discord.File(BytesIO(each.data), each.name, description=each.about[:_ALT_TEXT] or None)
         for each in attachments
     ]
-
-
-@asynccontextmanager
-async def direct_response(interaction: Interaction) -> AsyncIterator[None]:
-    """Handle errors around a first response that is itself the acknowledgement, such as a form.
-
-    It must come within three seconds.
-    """
-    try:
-        yield
-    except discord.HTTPException as error:
-        if is_superseded(error):
-            raise SupersededError from error
-        raise
-    except Exception as error:  # noqa: BLE001 - the outermost frame for this interaction
-        message = error_message(error)
-        if message is not None:
-            await interaction.response.send_message(message[:2000], ephemeral=True)
-
-
-def replying(interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
-    """Acknowledge at once, then send replies and errors that only this person sees.
-
-    SupersededError when another process of the bot has answered.
-    """
-    return _acknowledged(interaction, thinking=True)
-
-
-def replacing(interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
-    """Acknowledge a click at once; the reply then replaces the clicked message."""
-    return _acknowledged(interaction, thinking=False)
-
-
-@asynccontextmanager
-async def _acknowledged(
-    interaction: Interaction, *, thinking: bool
-) -> AsyncIterator[InteractionReply]:
-    try:
-        await interaction.response.defer(ephemeral=True, thinking=thinking)
-    except discord.HTTPException as error:
-        if is_superseded(error):
-            raise SupersededError from error
-        raise
-    answer = InteractionReply(interaction)
-    with bound_contextvars(request=f"discord-{interaction.id}"):
-        try:
-            yield answer
-        except Exception as error:  # noqa: BLE001 - the outermost frame for this interaction
-            message = error_message(error)
-            if message is not None:
-                await try_to_say(answer, message)
 
 
 async def try_to_say(answer: InteractionReply, message: str) -> bool:
@@ -240,19 +193,3 @@ def root_cause(error: BaseException) -> BaseException:
             error = error.original
         else:
             return error
-
-
-async def answer_unhandled_click(interaction: Interaction) -> None:
-    """Answer a click that no process handles, instead of Discord's "This interaction failed"."""
-    if interaction.type not in _CLICKS:
-        return
-    await asyncio.sleep(GRACE_S)
-    if interaction.response.is_done() or interaction.client.is_closed():
-        return
-    try:
-        await interaction.response.send_message(EXPIRED, ephemeral=True)
-    except discord.InteractionResponded:
-        return  # answered meanwhile
-    except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-        if not is_superseded(error):
-            _log.warning("a click could not be answered", action="untold", error=repr(error))

@@ -1,4 +1,4 @@
-"""Advances one submission's display: thread, live message, report, public line.
+"""Advances one submission's display: the answer to its command, a private thread, a public line.
 
 Every step is recorded as soon as it is done, and each message has a nonce: a process that resumes
 neither skips nor repeats a message. Discord remembers a nonce only for minutes. After a failure, or
@@ -6,26 +6,34 @@ if another process started the display, the recent messages are therefore read b
 """
 
 import asyncio
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import discord
 import structlog
 
 from bot.discord import channels, draw
+from bot.discord.board_threads import GuildThreads, ThreadBusyError
 from bot.discord.buttons import buttons_of
 from bot.discord.context import DiscordContext
-from bot.discord.responses import as_files
-from bot.discord.roles import channel_credentials
+from bot.discord.displays import (
+    DisplayedSubmission,
+    DisplayProgress,
+    DisplayWriter,
+    EditRateLimiter,
+    Lane,
+    OnceMessage,
+)
+from bot.discord.escaping import MESSAGE_LIMIT
+from bot.discord.public_lines import BLOCKED_S, PublicLines
+from bot.discord.responses import as_files, is_temporary
 from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus, with_costs
-from bot.domain.submission import Display
 from bot.reports.blocks import Report
 from bot.reports.submission import status_report
-from bot.services.standings import placements
 from bot.services.status import profile_files, submission_status
-from runners.contract.task import Mode
 
 _log = structlog.get_logger(__name__)
 
@@ -33,82 +41,12 @@ _UNKNOWN_MESSAGE = 10008
 """Discord's code when a message was deleted."""
 _RETRY_S = 0.5
 """Seconds until the next attempt after a thread was lost."""
-_MOST_SEARCHED = 100
-"""How many recent messages are searched for one that may have been sent: one request's worth."""
-
-
-@dataclass(slots=True)
-class DisplayedSubmission:
-    """A display that this process holds."""
-
-    submission: SubmissionId
-    state: channels.SubmissionDisplay
-    live_text: str = ""
-    """The live message's text on Discord, as far as this process knows."""
-    doubtful: bool = False
-    """Whether a message may have been sent but not recorded."""
-    private: bool = False
-    """Whether everything private was sent."""
-    queued: bool = False
-    """Whether one of its jobs waits; its queue position then changes without a notice."""
-
-    @classmethod
-    def of(cls, display: Display) -> "DisplayedSubmission":
-        """Return the display as stored; its previous holder may have stopped at any point."""
-        state = channels.SubmissionDisplay.model_validate_json(display.place)
-        return cls(display.submission, state, doubtful=display.claims > 1)
-
-
-@dataclass(frozen=True, slots=True)
-class DisplayProgress:
-    """How far a display is: finished, or when to check it again."""
-
-    done: bool = False
-    again_s: float | None = None
-
-
-class DisplayTakenOverError(Exception):
-    """Another process has taken this display over."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Message:
-    """A message to send once: its nonce, and how to recognize it."""
-
-    text: str
-    nonce: str
-    matches: Callable[[discord.Message], bool]
-    files: Sequence[discord.File] = ()
-    view: discord.ui.View | None = None
-
-
-EDITS_PER_S = 15.0
-"""Edits per second of all live messages; Discord allows a bot 50 requests per second in all."""
-
-
-@dataclass(slots=True)
-class EditRateLimiter:
-    """Limits the rate of edits, per message and overall."""
-
-    next_edit: float = 0.0
-    last: dict[int, float] = field(default_factory=dict)
-
-    def wait_for(self, message: int) -> float:
-        """Return the seconds until this message may be edited again."""
-        return max(0.0, self.last.get(message, 0.0) + channels.EDIT_INTERVAL_S - time.monotonic())
-
-    async def wait_turn(self, message: int) -> None:
-        """Wait for the next edit allowed overall."""
-        now = time.monotonic()
-        at = max(now, self.next_edit)
-        self.next_edit = at + 1 / EDITS_PER_S
-        self.last[message] = at
-        if at > now:
-            await asyncio.sleep(at - now)
-
-    def remove(self, message: int) -> None:
-        """Drop a message that will not be edited again."""
-        self.last.pop(message, None)
+_ROOM_S = 2.0
+"""Seconds until the next attempt after threads were archived, to make room for one."""
+_ANSWER_POLL_S = 0.3
+"""Seconds between two looks at a command that has not answered yet."""
+_ANSWER_WITHIN = timedelta(minutes=2)
+"""How long a command may take to answer; after that, the display goes on in the thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,82 +57,217 @@ class ThreadUpdater:
     context: DiscordContext
     edits: EditRateLimiter = field(default_factory=EditRateLimiter)
 
+    @property
+    def _writer(self) -> DisplayWriter:
+        return DisplayWriter(self.client, self.context)
+
+    @property
+    def _threads(self) -> GuildThreads:
+        return GuildThreads(self.client, self.context)
+
     async def advance(self, shown: DisplayedSubmission, owner: str) -> DisplayProgress:
         """Draw what has changed; may be repeated. Raises the errors of Discord and the store."""
+        lines = PublicLines(self._writer, self._threads)
+        if shown.lane is Lane.LINE and lines.is_blocked(shown):
+            return DisplayProgress(again_s=BLOCKED_S, waits=True, asked=False)
         status = await status_of(self.context, shown.submission)
         shown.queued = any(each.place is not None for each in status.jobs)
-        again_s = await self._update_private_part(shown, owner, status)
-        if again_s is not None:
-            return DisplayProgress(again_s=again_s)
-        if not status.is_final:
+        match shown.lane:
+            case Lane.ANSWER:
+                return await self._advance_answer(shown, owner, status)
+            case Lane.THREAD:
+                return await self._advance_private(shown, owner, status)
+            case Lane.LINE:
+                return await lines.advance(shown, owner, status)
+
+    async def give_up(self, shown: DisplayedSubmission, owner: str) -> None:
+        """Skip the step that fails for an unknown reason; the report can be requested."""
+        if shown.lane is Lane.ANSWER:
+            await self._writer.record(shown, owner, answered=True)
+        elif shown.lane is Lane.THREAD:
+            await self._writer.record(shown, owner, unseen=True)
+
+    async def _advance_answer(
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
+    ) -> DisplayProgress:
+        """Show progress or report in the answer to the command, while its token is valid."""
+        request = shown.state.answer or ""
+        kept = await self.context.store.interactions.answer_of(request)
+        asked_at = discord.utils.snowflake_time(int(request.rpartition(":")[2] or 0))
+        if not kept.done and self.context.clock.now() - asked_at < _ANSWER_WITHIN:
+            return DisplayProgress(again_s=_ANSWER_POLL_S, asked=False)
+        self.edits.begin(request)  # so that the first answer can be read
+        token = kept.token
+        rest: Sequence[draw.MessageDraft] | None = None if token else ()
+        if token is not None:
+            early_s = self.edits.wait_for(request)
+            text = draw.answer_text(status)
+            if early_s > 0 and (status.is_final or text != shown.live_text):
+                return DisplayProgress(again_s=early_s)
+            rest = await self._edit_answer(shown, token, status, text)
+        if rest is None:
             shown.doubtful = False
             return DisplayProgress()
-        if not shown.private:
-            shown.private = True
-            # The private reports of all submissions come before any public line.
-            return DisplayProgress(again_s=0.0)
+        shown.live_text = ""
+        self.edits.remove(request)
+        pending = token is not None and not status.is_settled
+        await self._writer.record(shown, owner, answered=True, answer_pending=pending)
+        for draft in rest:  # at most once, because Discord could not tell a repetition
+            with suppress(discord.HTTPException):
+                await self._answer(token or "").send(
+                    draft.content, files=as_files(draft.files), ephemeral=True
+                )
+        if not pending:
+            await self.context.store.interactions.drop_token(request)
+        return DisplayProgress(again_s=0.0)
+
+    async def _settle_answer(
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
+    ) -> None:
+        """Show in the answer how the confirmation ended that was pending there."""
+        request = shown.state.answer or ""
+        kept = await self.context.store.interactions.answer_of(request)
+        if kept.token is not None:
+            await self._edit_answer(shown, kept.token, status, "")
+        await self._writer.record(shown, owner, answer_pending=False)
+        await self.context.store.interactions.drop_token(request)
+
+    def _answer(self, token: str) -> discord.Webhook:
+        return discord.Webhook.partial(self.client.application_id or 0, token, client=self.client)
+
+    async def _edit_answer(
+        self, shown: DisplayedSubmission, token: str, status: SubmissionStatus, text: str
+    ) -> Sequence[draw.MessageDraft] | None:
+        """Edit the answer if it changed; after the last edit, return what remains to be sent."""
+        try:
+            if status.is_final:
+                return await self._report_in_answer(token, status)
+            if text != shown.live_text:
+                await self.edits.wait_turn(shown.state.answer)
+                view = buttons_of(status)
+                await self._answer(token).edit_message(ORIGINAL, content=text, view=view)
+        except discord.HTTPException as error:
+            if is_temporary(error):
+                raise
+            message = "an answer is lost"  # expired, or removed by the person
+            _log.info(message, action="answer_lost", id=shown.submission, error=repr(error))
+            return ()
+        shown.live_text = text
+        return None
+
+    async def _report_in_answer(
+        self, token: str, status: SubmissionStatus
+    ) -> Sequence[draw.MessageDraft]:
+        first, *others = draw.message_drafts(await full_report(self.context, status))
+        text = f"{first.content}\n{draw.later(status)}"
+        await self._answer(token).edit_message(
+            ORIGINAL,
+            content=text if len(text) <= MESSAGE_LIMIT else first.content,
+            view=buttons_of(status),
+            attachments=as_files(first.files),
+        )
+        return others
+
+    async def _advance_private(
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
+    ) -> DisplayProgress:
+        """Send the report where only the person reads it; a live message until it is final."""
+        try:
+            again_s = await self._update_private_part(shown, owner, status)
+        except ThreadBusyError:
+            return DisplayProgress(again_s=_RETRY_S, asked=False)
+        except discord.HTTPException as error:
+            if is_temporary(error):
+                raise
+            again_s = await self._fall_back(shown, owner, status, error)
+        if again_s is not None:
+            return DisplayProgress(again_s=again_s)
         if not status.is_settled:
             shown.doubtful = False
             return DisplayProgress()
-        await self._post_publicly(shown, owner, status)
-        state = shown.state.model_dump_json()
-        await self.context.store.displays.finish(shown.submission, owner, state)
-        return DisplayProgress(done=True)
-
-    async def _record(self, shown: DisplayedSubmission, owner: str, **changes: object) -> None:
-        shown.state = shown.state.model_copy(update=changes)
-        state = shown.state.model_dump_json()
-        if not await self.context.store.displays.save_state(shown.submission, owner, state):
-            raise DisplayTakenOverError
+        if shown.state.answer_pending:
+            await self._settle_answer(shown, owner, status)
+        shown.private, shown.lost, shown.refusals = True, 0, 0
+        return DisplayProgress(again_s=0.0)
 
     async def _update_private_part(
         self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
     ) -> float | None:
         """Update the private part; return the seconds to wait when it is too early to edit."""
+        if not shown.state.unseen:
+            await self._open(shown, owner, status)
         if shown.state.unseen:
             return None
-        try:
-            await self._open(shown, owner, status)
+        again_s = None
+        if not status.is_final or await self._has_live(shown, owner, status):
             again_s = await self._draw_live(shown, owner, status)
-            if again_s is None and status.is_final:
-                await self._report(
-                    shown, owner, draw.message_drafts(await full_report(self.context, status))
-                )
-                await self._report_confirmation(shown, owner, status)
-        except discord.HTTPException as error:
-            if not shown.state.in_guild or not channels.is_lost(error):
-                raise
-            message = "a thread is lost"
-            _log.info(message, action="room_lost", id=shown.submission, error=repr(error))
-            if error.code != channels.ARCHIVED or not await channels.reopen_thread(
-                self.client, shown.state
-            ):
-                await self._use_direct_messages(shown, owner)
-            return _RETRY_S
+        if again_s is None and status.is_final:
+            await self._report(shown, owner, status)
+            await self._report_confirmation(shown, owner, status)
         return again_s
 
-    async def _use_direct_messages(self, shown: DisplayedSubmission, owner: str) -> None:
-        """Switch from a lost thread to direct messages; if those are closed, stop."""
-        if shown.state.direct is not None:
-            await self._record(shown, owner, unseen=True)
-            return
-        shown.live_text, shown.private = "", False
-        channel = await self.client.create_dm(discord.Object(shown.state.user))
-        await self._record(shown, owner, direct=channel.id, live=None, reported=0)
-
     async def _open(self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus) -> None:
-        """Open a private thread for the person, or direct messages if none can be created."""
+        """Find the person's thread, create it, or use direct messages if that is impossible."""
+        state, person = shown.state, status.submission.person
+        if not state.in_guild or state.direct is not None:
+            return
+        channel = await channels.channel_of(self.client, state.channel)
+        if state.thread is not None:
+            if channel is not None:
+                await self._threads.use(channel.guild, status.board, person, state.thread)
+        elif channel is None or not channels.has_private_threads(channel):
+            await self._use_direct_messages(shown, owner, status)
+        else:
+            reader = person, state.user
+            thread = await self._threads.private(channel, status.board, reader, shown.lost)
+            await self._writer.record(shown, owner, thread=thread)
+            await self._threads.use(channel.guild, status.board, person, thread)
+
+    async def _fall_back(
+        self,
+        shown: DisplayedSubmission,
+        owner: str,
+        status: SubmissionStatus,
+        error: discord.HTTPException,
+    ) -> float:
+        """Try again, in another thread or in direct messages; else the report can be requested."""
         state = shown.state
-        if not state.in_guild or state.thread is not None or state.direct is not None:
+        message = "a private message is refused"
+        _log.info(message, action="room_lost", id=shown.submission, error=repr(error))
+        shown.refusals += 1
+        if shown.refusals == 1 and error.code == channels.TOO_MANY_THREADS:
+            return _ROOM_S
+        if not state.in_guild or state.direct is not None:
+            await self._writer.record(shown, owner, unseen=True)
+        elif state.thread is not None and channels.is_lost(error) and not shown.lost:
+            shown.lost, shown.live_text = state.thread, ""
+            await self._writer.record(shown, owner, thread=None, live=None, first=0, reported=0)
+        else:
+            await self._use_direct_messages(shown, owner, status)
+        return _RETRY_S
+
+    async def _use_direct_messages(
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
+    ) -> None:
+        """Switch to direct messages if there were some: Discord blocks bots that begin many."""
+        conversation = await self.context.store.displays.conversation(status.submission.person)
+        if conversation is None:
+            await self._writer.record(shown, owner, unseen=True)
             return
-        thread = await channels.private_thread(
-            self.client, state.channel, draw.thread_name(status), may_exist=shown.doubtful
-        )
-        if thread is None:
-            await self._use_direct_messages(shown, owner)
-            return
-        await thread.add_user(discord.Object(state.user))
-        await self._record(shown, owner, thread=thread.id)
+        shown.live_text = ""
+        sent = {"live": None, "first": 0, "reported": 0}
+        await self._writer.record(shown, owner, direct=int(conversation), **sent)
+
+    async def _has_live(
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
+    ) -> bool:
+        """Return whether there is a live message, perhaps one that was not recorded."""
+        if shown.state.live is None and not shown.state.reported:
+            sent = OnceMessage.of_text(draw.live_text(status), "")
+            found = await self._writer.find_sent(shown, shown.state.private, sent)
+            if found is not None:
+                await self._writer.record(shown, owner, live=found.id)
+        return shown.state.live is not None
 
     async def _draw_live(
         self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
@@ -203,7 +276,12 @@ class ThreadUpdater:
         text = draw.live_text(status)
         live = shown.state.live
         if live is None:
-            live = await self._send_live(shown, owner, status)
+            nonce = f"{shown.submission}-live"
+            message = OnceMessage.of_text(text, nonce, buttons_of(status))
+            found = await self._writer.send_once(shown, shown.state.private, message)
+            await self._writer.record(shown, owner, live=found.id)
+            shown.live_text = text if found.content == text.strip() else ""
+            live = found.id
         if text != shown.live_text:
             early_s = self.edits.wait_for(live)
             if early_s > 0:
@@ -212,20 +290,6 @@ class ThreadUpdater:
             await self._edit(shown.state, live, text, buttons_of(status))
         shown.live_text = text
         return None
-
-    async def _send_live(
-        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
-    ) -> int:
-        """Send the live message, or find it if an earlier attempt sent it with older text."""
-        first_line, text = draw.headline(status), draw.live_text(status)
-        nonce = f"{shown.submission}-live"
-        message = _Message(
-            text, nonce, lambda old: old.content.startswith(first_line), view=buttons_of(status)
-        )
-        found = await self._send_once(shown, shown.state.private, message)
-        await self._record(shown, owner, live=found.id)
-        shown.live_text = text if found.content == text.strip() else ""
-        return found.id
 
     async def _edit(
         self, state: channels.SubmissionDisplay, message: int, text: str, view: discord.ui.View
@@ -239,103 +303,44 @@ class ThreadUpdater:
                 raise
 
     async def _report(
-        self, shown: DisplayedSubmission, owner: str, report: Sequence[draw.MessageDraft]
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
     ) -> None:
-        for number, draft in enumerate(report, start=1):
+        """Send the messages of the report that were not sent yet; the last has the buttons."""
+        drafts = draw.message_drafts(await full_report(self.context, status))
+        for number, draft in enumerate(drafts, start=1):
             if number > shown.state.reported:
-                message = _as_message(draft, f"{shown.submission}-report-{number}")
-                await self._send_once(shown, shown.state.private, message)
-                await self._record(shown, owner, reported=number)
+                view = buttons_of(status) if number == len(drafts) else None
+                nonce = f"{shown.submission}-report-{number}"
+                message = OnceMessage.of_draft(draft, nonce, view, shown.state.first)
+                sent = await self._writer.send_once(shown, shown.state.private, message)
+                first = shown.state.first or sent.id
+                await self._writer.record(shown, owner, reported=number, first=first)
 
     async def _report_confirmation(
         self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
     ) -> None:
         """Send how its confirmation ended, if the report said that it was pending."""
         if not status.is_settled and not shown.state.awaited:
-            await self._record(shown, owner, awaited=True)
+            await self._writer.record(shown, owner, awaited=True)
         if status.is_settled and shown.state.awaited and not shown.state.confirmed:
-            text = draw.confirmation_text(status)
-            first_line, nonce = text.splitlines()[0], f"{shown.submission}-confirmed"
-            message = _Message(text, nonce, lambda old: old.content.startswith(first_line))
-            await self._send_once(shown, shown.state.private, message)
-            await self._record(shown, owner, confirmed=True)
-
-    async def _post_publicly(
-        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
-    ) -> None:
-        """Send the public line, with a thread that shows the times to others."""
-        if status.submission.mode is not Mode.RANKED or not shown.state.in_guild:
-            return
-        ranks = await placements(self.context.store, shown.submission)
-        readers = channel_credentials(self.client, shown.state.channel)
-        if not ranks or not status.board.access.admits(readers):
-            return
-        channel = await channels.channel_of(self.client, shown.state.channel)
-        if channel is None or not channels.bot_permissions(channel).send_messages:
-            return
-        try:
-            if shown.state.announced is None:
-                text = draw.public_line(status, shown.state.user, ranks)
-                first_line = text.splitlines()[0]
-                nonce = f"{shown.submission}-place"
-                message = _Message(text, nonce, lambda old: old.content.startswith(first_line))
-                line = await self._send_once(shown, channel.id, message)
-                await self._record(shown, owner, announced=line.id)
-            await self._open_publicly(shown, owner, status, channel)
-        except (discord.Forbidden, discord.NotFound) as error:
-            refused = "a public line is refused"
-            _log.info(refused, action="line_lost", id=shown.submission, error=repr(error))
-
-    async def _open_publicly(
-        self,
-        shown: DisplayedSubmission,
-        owner: str,
-        status: SubmissionStatus,
-        channel: discord.TextChannel,
-    ) -> None:
-        may = channels.bot_permissions(channel)
-        allowed = may.create_public_threads and may.send_messages_in_threads
-        if shown.state.opened or shown.state.announced is None or not allowed:
-            return
-        await channels.open_public_thread(
-            channel, shown.state.announced, draw.thread_name(status), doubtful=shown.doubtful
-        )
-        for number, draft in enumerate(draw.message_drafts(status_report(status)), start=1):
-            message = _as_message(draft, f"{shown.submission}-public-{number}")
-            await self._send_once(shown, shown.state.announced, message)
-        await self._record(shown, owner, opened=True)
-
-    async def _send_once(
-        self, shown: DisplayedSubmission, channel: int, message: _Message
-    ) -> discord.Message:
-        """Return the message, sent now or by an earlier attempt."""
-        destination = self.client.get_partial_messageable(channel)
-        if shown.doubtful:
-            async for old in destination.history(limit=_MOST_SEARCHED):
-                if old.author == self.client.user and message.matches(old):
-                    return old
-        view = discord.utils.MISSING if message.view is None else message.view
-        return await destination.send(
-            message.text, view=view, files=message.files, nonce=message.nonce
-        )
+            text, nonce = draw.confirmation_text(status), f"{shown.submission}-confirmed"
+            message = OnceMessage.of_text(text, nonce)
+            await self._writer.send_once(shown, shown.state.private, message)
+            await self._writer.record(shown, owner, confirmed=True)
 
 
-def _as_message(draft: draw.MessageDraft, nonce: str) -> _Message:
-    names = [file.name for file in draft.files]
-
-    def matches(old: discord.Message) -> bool:
-        same = old.content == draft.content.strip()
-        return same and len(old.attachments) == len(names)
-
-    return _Message(draft.content, nonce, matches, as_files(draft.files))
+ORIGINAL: int = "@original"  # type: ignore[assignment]
+"""How Discord calls the answer to an interaction; discord.py passes it on unchanged."""
 
 
 async def status_of(context: DiscordContext, submission: SubmissionId) -> SubmissionStatus:
     """Return the current state of a submission, with its costs."""
-    return with_costs(await submission_status(context.store, submission), context.prices)
+    return with_costs(
+        await submission_status(context.store, submission), context.store.costs.prices
+    )
 
 
 async def full_report(context: DiscordContext, status: SubmissionStatus) -> Report:
     """Return the report for the submission's owner, with the files of a profile."""
     files = await profile_files(context.store, status.submission)
-    return await asyncio.to_thread(status_report, status, files)
+    return await asyncio.to_thread(status_report, status, files, machine=False)

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from bot.discord import submission_steps as steps
 from bot.discord.context import FRONT_END, DiscordContext
+from bot.discord.displays import DisplayedSubmission, DisplayProgress, DisplayTakenOverError, Lane
 from bot.discord.responses import is_temporary
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
@@ -32,8 +33,8 @@ _REDRAW_S = 0.02
 """Seconds added for each waiting submission, so that a long queue does not load the store."""
 CLAIM_S = 0.2
 """Seconds between two polls for new submissions, however many notices arrive."""
-AT_ONCE = 8
-"""The most submissions that are drawn at the same time."""
+AT_ONCE = {Lane.ANSWER: 8, Lane.THREAD: 12, Lane.LINE: 8}
+"""The most submissions that are drawn at the same time, by what is drawn of them."""
 _TICK_S = 0.01
 """Seconds by which a timer of the event loop may fire early."""
 LONGEST_WAIT_S = 20.0
@@ -84,7 +85,7 @@ def pause_s(failures: int) -> float:
 
 @dataclass(slots=True)
 class _Held:
-    shown: steps.DisplayedSubmission
+    shown: DisplayedSubmission
     failures: int = 0
     busy: bool = False
     changed: bool = False
@@ -101,7 +102,9 @@ class DisplayLoop:
     updater: steps.ThreadUpdater
     owner: str = field(default_factory=lambda: f"discord-{secrets.token_hex(6)}")
     held: dict[SubmissionId, _Held] = field(default_factory=dict)
-    due: asyncio.Queue[SubmissionId] = field(default_factory=asyncio.Queue)
+    due: dict[Lane, asyncio.Queue[SubmissionId]] = field(
+        default_factory=lambda: {lane: asyncio.Queue() for lane in Lane}
+    )
     waiting: set[SubmissionId] = field(default_factory=set)
     """The submissions in `due`, each of which is queued there once."""
     unknown: asyncio.Event = field(default_factory=asyncio.Event)
@@ -125,8 +128,9 @@ class DisplayLoop:
             group.create_task(self._renew_regularly(), name="leases")
             group.create_task(self._claim_new(), name="claim")
             group.create_task(self._redraw_queued(), name="queue")
-            for number in range(AT_ONCE):
-                group.create_task(self._draw_due(), name=f"draw-{number}")
+            for lane, count in AT_ONCE.items():
+                for number in range(count):
+                    group.create_task(self._draw_due(lane), name=f"draw-{lane.name}-{number}")
 
     async def release(self) -> None:
         """Release what is unfinished, so that the next process can claim it at once."""
@@ -191,7 +195,7 @@ class DisplayLoop:
         held = self.held.get(submission)
         if held is None or not held.busy:  # while it is drawn, the store's state is older
             try:
-                self.held[submission] = _Held(steps.DisplayedSubmission.of(display))
+                self.held[submission] = _Held(DisplayedSubmission.of(display))
             except ValidationError as error:
                 _log.error(
                     "unreadable display", action="unshown", submission=submission, exc_info=error
@@ -221,19 +225,20 @@ class DisplayLoop:
             held.changed = True
         elif submission not in self.waiting:
             self.waiting.add(submission)
-            self.due.put_nowait(submission)
+            self.due[held.shown.lane].put_nowait(submission)
 
     def _mark_later(self, submission: SubmissionId, seconds: float) -> None:
         asyncio.get_running_loop().call_later(seconds, self._mark, submission)
 
     def _drop(self, submission: SubmissionId) -> None:
         held = self.held.pop(submission, None)
-        if held is not None and held.shown.state.live is not None:
-            self.updater.edits.remove(held.shown.state.live)
+        if held is not None:
+            for message in (held.shown.state.live, held.shown.state.answer):
+                self.updater.edits.remove(message)
 
-    async def _draw_due(self) -> None:
+    async def _draw_due(self, lane: Lane) -> None:
         while True:
-            submission = await self.due.get()
+            submission = await self.due[lane].get()
             self.waiting.discard(submission)
             held = self.held.get(submission)
             if held is None:
@@ -250,20 +255,22 @@ class DisplayLoop:
             self._schedule_next(submission, held, progress)
 
     def _schedule_next(
-        self, submission: SubmissionId, held: _Held, progress: steps.DisplayProgress
+        self, submission: SubmissionId, held: _Held, progress: DisplayProgress
     ) -> None:
         if progress.done:
             self._drop(submission)
         elif progress.again_s is not None:
+            if progress.waits:
+                self._postpone(held, progress.again_s)
             self._mark_later(submission, progress.again_s)
         elif held.changed:
             self._mark(submission)
 
-    async def _draw(self, held: _Held) -> steps.DisplayProgress:
+    async def _draw(self, held: _Held) -> DisplayProgress:
         try:
             progress = await self.updater.advance(held.shown, self.owner)
-        except steps.DisplayTakenOverError:
-            return steps.DisplayProgress(done=True)
+        except DisplayTakenOverError:
+            return DisplayProgress(done=True)
         except (discord.DiscordException, aiohttp.ClientError, OSError, StoreError) as error:
             return await self._handle_failure(held, error)
         except Exception as error:  # noqa: BLE001 - a bug with one must not block the others
@@ -271,7 +278,7 @@ class DisplayLoop:
             _log.error("not shown", action="incident", submission=submission, exc_info=error)
             return self._postpone(held, LONGEST_WAIT_S)
         held.failures = 0
-        if self.backoff.succeeded():
+        if progress.asked and self.backoff.succeeded():
             self._wake_all()
         return progress
 
@@ -281,11 +288,8 @@ class DisplayLoop:
             held.not_before = 0.0
             self._mark(submission)
 
-    async def _handle_failure(self, held: _Held, error: Exception) -> steps.DisplayProgress:
-        """Retry a temporary error later; give up after any other.
-
-        The submitter can still request the report with `/submission show`.
-        """
+    async def _handle_failure(self, held: _Held, error: Exception) -> DisplayProgress:
+        """Retry a temporary error later; after any other, skip the step."""
         submission = held.shown.submission
         if isinstance(error, discord.RateLimited):
             return self._postpone(held, error.retry_after)
@@ -298,14 +302,17 @@ class DisplayLoop:
             )
             return self._postpone(held, pause_s(held.failures))
         _log.error("cannot be shown", action="unshown", submission=submission, exc_info=error)
-        with suppress(StoreError):
-            state = held.shown.state.model_dump_json()
-            await self.context.store.displays.finish(submission, self.owner, state)
-        return steps.DisplayProgress(done=True)
+        try:
+            await self.updater.give_up(held.shown, self.owner)
+        except DisplayTakenOverError:
+            return DisplayProgress(done=True)
+        except StoreError:
+            pass
+        return self._postpone(held, LONGEST_WAIT_S)
 
-    def _postpone(self, held: _Held, seconds: float) -> steps.DisplayProgress:
+    def _postpone(self, held: _Held, seconds: float) -> DisplayProgress:
         held.not_before = asyncio.get_running_loop().time() + seconds
-        return steps.DisplayProgress(again_s=seconds)
+        return DisplayProgress(again_s=seconds)
 
 
 @asynccontextmanager

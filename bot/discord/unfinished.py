@@ -12,7 +12,7 @@ import structlog
 
 from bot.discord.context import FRONT_END, DiscordContext
 from bot.discord.interaction_claims import RESUMED, ResumedInteraction
-from bot.discord.responses import PersistentReply, is_temporary
+from bot.discord.responses import InteractionReply, is_temporary
 from bot.domain.errors import StoreError
 from bot.domain.records import REQUEST_TTL, OpenRequest
 
@@ -24,8 +24,7 @@ EXPIRED_FOR = timedelta(seconds=5)
 """How long after the end of its lease an interaction is taken over: its holder may be slow."""
 MAX_ATTEMPTS = 3
 GIVEN_UP = (
-    "Your command failed: {why}. Nothing is stored unless a thread shows a submission from "
-    "it. Run the command again."
+    "Your command failed: {why}. See what `/leaderboard show-personal` lists, then run it again."
 )
 _log = structlog.get_logger(__name__)
 
@@ -92,10 +91,13 @@ async def _resume(
     elif context.clock.now() - unfinished.at > REQUEST_TTL:
         why = "it is more than a day old"
     state: Any = client._connection  # noqa: SLF001  no public way to dispatch again
-    if why is not None:
+    outcome = request.get("outcome")  # of a process that ended before it could say it
+    if outcome is None and why is not None:
         _log.warning("given up", action="interaction_given_up", id=unfinished.id, why=why)
-        answer = PersistentReply(discord.Interaction(data=payload, state=state))
-        await answer.say(GIVEN_UP.format(why=why))
+        outcome = GIVEN_UP.format(why=why)
+    if outcome is not None:
+        asked = discord.Interaction[Any](data=payload, state=state)
+        await InteractionReply(asked, request.get("is_filled", False)).say(outcome)
         await context.store.interactions.finish(unfinished.id, owner)
         return
     reset = RESUMED.set(ResumedInteraction(unfinished.id, owner, request["answers"]))
@@ -155,4 +157,16 @@ def _event(
         "version": 1,
         "app_permissions": str(request["app_permissions"]),
         "attachment_size_limit": request["attachment_size_limit"],
+        **_clicked_message(client, request),
     }
+
+
+def _clicked_message(client: discord.Client, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the clicked message, with what discord.py needs to find the handler of its button."""
+    clicked, user = request.get("message"), client.user
+    if clicked is None or user is None:
+        return {}
+    author = {"id": str(user.id), "username": user.name, "discriminator": "0", "avatar": None}
+    channel = str(request["channel"] or 0)
+    known = {"author": author, "channel_id": channel, "type": 0, "content": ""}
+    return {"message": clicked | known}

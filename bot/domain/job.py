@@ -75,6 +75,12 @@ class Job:
     """The run of a check; then `submission` is NO_SUBMISSION."""
     used_s: float = 0.0
     """Seconds of evaluation in attempts that failed; lost ones do not count."""
+    limit_s: float = 0.0
+    """The most seconds that it may take; on all its cards, they are reserved while it runs."""
+    cards: int = 1
+    """How many GPUs it uses."""
+    waits: str = ""
+    """The quota of GPU time that it waits for, in words; empty: none."""
 
     @property
     def leased(self) -> "LeasedJob":
@@ -127,6 +133,8 @@ class QueuedRun:
     error: str | None = None
     progress: Progress | None = None
     evaluation: Evaluation | None = None
+    waits: str = ""
+    """The quota of GPU time that it waits for; empty: none."""
 
 
 class GiveUpReason(StrEnum):

@@ -7,10 +7,10 @@ from datetime import date, datetime, timedelta
 from bot.domain.accounts import Person
 from bot.domain.board import Board
 from bot.domain.confirmation import ConfirmationState
+from bot.domain.costs import NamedQuota, Prices, Usage
 from bot.domain.ids import AuditId, BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.scoring import Score, ScoreValue
-from bot.domain.status import Prices
 from bot.domain.submission import RateLimit, Submission
 from runners.contract.evaluation import Evaluation
 from runners.contract.files import EvaluationFile
@@ -169,7 +169,7 @@ class NamedLimit:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRules:
-    """The limits, pauses and bans that now prevent submissions."""
+    """The limits, quotas, pauses and bans that now prevent submissions."""
 
     limits: tuple[NamedLimit, ...]
     pause: str | None
@@ -180,6 +180,7 @@ class SubmissionRules:
     """The notice of each paused GPU type."""
     bans: tuple[tuple[Person, str], ...]
     """Banned people, and the reason for each."""
+    quotas: tuple[NamedQuota, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,21 +190,6 @@ class DayCount:
     day: date
     submissions: int
     people: int
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The GPU time of one person's evaluations for one board on one GPU type.
-
-    The system counts as a person.
-    """
-
-    board: str
-    person: str
-    gpu: str
-    evaluations: int
-    seconds: float
-    """GPU seconds: a job on two GPUs counts twice."""
 
 
 @dataclass(frozen=True, slots=True)

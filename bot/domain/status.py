@@ -1,18 +1,16 @@
 """What a person sees of a submission and its jobs: state and cost, without secret inputs."""
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from bot.domain.board import Board
 from bot.domain.confirmation import Confirmation, LostPlace
+from bot.domain.costs import Prices, cost
 from bot.domain.job import FINAL_STATES, Job, submission_state
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Exclusion, Submission, SubmissionState
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
-from runners.contract.gpus import gpu_types
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 
@@ -47,7 +45,7 @@ class JobStatus:
     place: QueuePosition | None = None
     evaluation: Evaluation | None = None
     cost: float | None = None
-    """What its GPU time costs, in the owner's currency; None where no price is known."""
+    """What its GPU time costs in dollars; None where no price is known."""
     confirmation: Confirmation | None = None
     """Its last comparison with the holder of a place; None if it needed none."""
     lost: LostPlace | None = None
@@ -88,37 +86,6 @@ class SubmissionStatus:
         passed = all(each.evaluation and not each.evaluation.stage for each in self.jobs)
         finished = self.state is SubmissionState.FINISHED
         return finished and passed and self.submission.mode is not Mode.RANKED
-
-
-Prices = Mapping[str, float]
-"""The price of one second on one GPU, by GPU type, in the owner's currency."""
-NO_PRICES: Prices = MappingProxyType({})
-
-
-def parse_prices(texts: Iterable[str]) -> dict[str, float]:
-    """Parse prices such as `A100=0.000583`; ValueError for anything else."""
-    prices: dict[str, float] = {}
-    for text in texts:
-        gpu, _, price = (each.strip() for each in text.partition("="))
-        try:
-            value = float(price)
-        except ValueError:
-            value = math.nan
-        if not gpu or not 0 <= value < math.inf:
-            raise ValueError(f"{text!r} is not a price per GPU second; write it as A100=0.000583")
-        prices |= dict.fromkeys(gpu_types((gpu,)), value)
-    return prices
-
-
-def cost(prices: Prices, gpu: str, seconds: float) -> float | None:
-    """Return the cost of GPU seconds; None without a known price."""
-    price = prices.get(gpu)
-    return None if price is None else price * seconds
-
-
-def show_cost(value: float | None) -> str:
-    """Return a cost with four significant digits; a dash for None."""
-    return "-" if value is None else f"{value:.4g}" if value < 1000 else f"{value:.0f}"
 
 
 def with_costs(status: SubmissionStatus, prices: Prices) -> SubmissionStatus:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -72,6 +72,27 @@ class Display:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """Whether a request is done, and the token with which its answer may still be edited."""
+
+    done: bool = True
+    token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadKey:
+    """The thread in which a front end shows a board's runs, in one guild.
+
+    It is the private thread of `person`; without a person, the board's public thread.
+    """
+
+    door: str
+    guild: str
+    board: BoardId
+    person: PersonId | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SubmissionRequest:
     """An unchecked request of a front end; a missing board or GPU type is that of the header."""
 
@@ -118,6 +139,10 @@ class NewSubmission:
     profile: ProfileOptions | None = None
     warning: str = ""
     """A warning for its submitter; see `Submission`."""
+    limit_s: float = 0.0
+    """The most seconds that each of its jobs may take."""
+    cards: int = 1
+    """How many GPUs a job uses; on the CPU always one."""
 
 
 class SubmissionState(StrEnum):

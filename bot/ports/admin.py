@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
+from bot.domain.costs import GpuTime, Prices, Quota, QuotaKey, Usage
 from bot.domain.ids import BoardId, PersonId, SubmissionId
-from bot.domain.records import DayCount, Schema, Tally, Usage
+from bot.domain.records import DayCount, Schema, Tally
 from bot.domain.submission import Exclusion, RateLimit
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -88,6 +89,33 @@ class Moderation(Protocol):
         """Return a reached limit, and when the oldest submission that it counts was made."""
 
 
+class Costs(Protocol):
+    """GPU time, and the quotas that limit it.
+
+    While a job runs, the most that it may use is reserved: `Jobs.claim` starts no job for which a
+    quota has no room. When its attempt ends, or its lease expires, what it used counts instead.
+    """
+
+    @property
+    def prices(self) -> Prices:
+        """Return what a second of each GPU type costs."""
+
+    async def set_quota(self, quota: Quota) -> None:
+        """Set the quota of this key."""
+
+    async def drop_quota(self, key: QuotaKey) -> bool:
+        """Remove a quota; False when there was none."""
+
+    async def quotas(self) -> tuple[Quota, ...]:
+        """Return every quota, the wider ones first."""
+
+    async def counted(self, since: datetime) -> tuple[GpuTime, ...]:
+        """Return what counts for quotas: used since then, and reserved by running jobs."""
+
+    async def usage(self, since: datetime) -> tuple[Usage, ...]:
+        """Return the GPU time of all attempts that ended since then, also of deleted boards."""
+
+
 class Statistics(Protocol):
     """Counts, computed by the store so that no rows are loaded for them."""
 
@@ -102,9 +130,6 @@ class Statistics(Protocol):
 
     async def verdicts(self, since: datetime) -> Mapping[Verdict, int]:
         """Return how often each verdict was given since then; those never given are absent."""
-
-    async def usage(self, since: datetime) -> tuple[Usage, ...]:
-        """Return the GPU time of evaluations that ended since then, by board, person and type."""
 
 
 class Operations(Protocol):

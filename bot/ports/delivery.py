@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Protocol
 
-from bot.domain.ids import JobId, NotificationId, SubmissionId
+from bot.domain.ids import JobId, NotificationId, PersonId, SubmissionId
 from bot.domain.notifications import Delivery, Notification, NotificationKind
 from bot.domain.records import InteractionRequest, OpenRequest, UnannouncedScore
-from bot.domain.submission import Display
+from bot.domain.submission import Display, KeptAnswer, ThreadKey
 
 
 class Listeners(Protocol):
@@ -80,6 +80,39 @@ class Displays(Protocol):
     async def find(self, submission: SubmissionId) -> Display | None:
         """Return the display of a submission, finished or not."""
 
+    async def converse(self, person: PersonId, conversation: str) -> None:
+        """Store where a front end and the person exchange direct messages."""
+
+    async def conversation(self, person: PersonId) -> str | None:
+        """Return where they have exchanged direct messages; None if they have not."""
+
+
+class BoardThreads(Protocol):
+    """The threads that front ends have per board, each created by one process under a lease."""
+
+    async def find(self, key: ThreadKey) -> str | None:
+        """Return the thread, if it was created."""
+
+    async def claim(
+        self, key: ThreadKey, owner: str, lease: timedelta, lost: str | None = None
+    ) -> int | None:
+        """Claim its creation, or its replacement if it is `lost`; return the number of claims.
+
+        None when it exists, or when another owner holds it.
+        """
+
+    async def save(self, key: ThreadKey, owner: str, thread: str) -> bool:
+        """Store the created thread and end the claim; False when another owner has taken over."""
+
+    async def release(self, key: ThreadKey, owner: str) -> bool:
+        """End the claim without a thread; False when another owner has taken over."""
+
+    async def use(self, key: ThreadKey) -> bool:
+        """Record that it is used now; False if it is unknown."""
+
+    async def idle(self, door: str, guild: str) -> tuple[str, ...]:
+        """Return the private threads without unfinished displays, least recently used first."""
+
 
 class Interactions(Protocol):
     """Commands, clicks and forms by id, stored until they are done."""
@@ -98,8 +131,20 @@ class Interactions(Protocol):
     async def release(self, interaction: str, owner: str, pause: timedelta) -> bool:
         """Let others claim it after that time; this owner's attempt does not count."""
 
-    async def finish(self, interaction: str, owner: str) -> bool:
-        """Mark it done and delete token and request; False when another owner has taken over."""
+    async def save_request(self, interaction: str, owner: str, request: str) -> bool:
+        """Replace what is stored of the request; False when another owner has taken over."""
+
+    async def finish(self, interaction: str, owner: str, *, keep_token: bool = False) -> bool:
+        """Mark it done and delete request and token; False when another owner has taken over.
+
+        A kept token is deleted by `drop_token`, or when it expires.
+        """
+
+    async def answer_of(self, interaction: str) -> KeptAnswer:
+        """Return whether it is done, and its token if that is stored and has not expired."""
+
+    async def drop_token(self, interaction: str) -> bool:
+        """Delete the token of a finished request; False if there is none."""
 
     async def delete_finished(self) -> int:
         """Delete expired tokens, and requests that were done long ago; return how many."""

@@ -36,7 +36,8 @@ class Jobs(Protocol):
         Turns are fair: of the jobs stored before the first claim, each person's k-th comes before
         anyone's (k+1)-th. People who submit later join at the current turn (`next_turn` in the
         database). Never claims more than `slots` of a GPU type, and never lets more run than the
-        GPU type's limit. A job pinned to a pool is claimed only by a worker of that pool. What was
+        GPU type's limit. A job pinned to a pool is claimed only by a worker of that pool. A job for
+        which a quota of GPU time has no room waits (`Job.waits`), with all jobs like it. What was
         claimed is returned even if the store fails meanwhile, because no other process knows of it.
         """
 
@@ -71,8 +72,8 @@ class Jobs(Protocol):
     async def return_to_queue(self, job: JobId, fence: int) -> bool:
         """Return an untouched job to the queue at once; the attempt does not count."""
 
-    async def end_cancelled(self, job: JobId, fence: int) -> bool:
-        """End a running job that was stopped at a person's request."""
+    async def end_cancelled(self, job: JobId, fence: int, used_s: float = 0.0) -> bool:
+        """End a running job that was stopped at a person's request; what it used counts."""
 
     async def request_cancel(self, submission: SubmissionId) -> int:
         """Cancel queued jobs at once and notify the workers of running ones; return how many."""

@@ -2,16 +2,15 @@
 
 import csv
 import io
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from bot.domain import records
 from bot.domain.accounts import Token
+from bot.domain.costs import NamedQuota
 from bot.domain.job import Worker
 from bot.domain.scoring import pool_of
-from bot.domain.status import Prices, cost, show_cost
-from bot.domain.times import show_span
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.escaping import as_file, escape_formula
 from bot.reports.submission import VERDICT_WORDS
@@ -19,10 +18,6 @@ from bot.reports.submission import VERDICT_WORDS
 _QUEUE = (Column("GPU"), Column("queued", numeric=True), Column("running", numeric=True))
 _DAYS = (Column("day (UTC)"), Column("submissions", numeric=True), Column("people", numeric=True))
 _VERDICTS = (Column("verdict"), Column("evaluations", numeric=True))
-_TIMES = (Column("GPU"), Column("evaluations", numeric=True), Column("time", numeric=True))
-_COST = (Column("cost", numeric=True),)
-_MOST = 10
-"""The most lines in a table of GPU usage."""
 
 
 def stats_report(stats: records.InstallationStats) -> Report:
@@ -55,29 +50,6 @@ def _last_two_weeks(stats: records.InstallationStats) -> Iterator[Block]:
         _VERDICTS,
         tuple((VERDICT_WORDS[verdict], _share(count, total)) for verdict, count in most_first),
     )
-    yield _gpu_time("board", [(each.board, each) for each in stats.usage], stats.prices)
-    yield _gpu_time("person", [(each.person, each) for each in stats.usage], stats.prices)
-
-
-def _gpu_time(kind: str, usage: Sequence[tuple[str, records.Usage]], prices: Prices) -> Table:
-    """Return the GPU time by person or board, the longest first, with known costs."""
-    seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
-    evaluations: Counter[tuple[str, str]] = Counter()
-    for name, each in usage:
-        seconds[name, each.gpu] += each.seconds
-        evaluations[name, each.gpu] += each.evaluations
-    longest = sorted(seconds, key=lambda key: -seconds[key])[:_MOST]
-    rows = tuple(
-        (
-            *key,
-            str(evaluations[key]),
-            show_span(seconds[key]),
-            *((show_cost(cost(prices, key[1], seconds[key])),) if prices else ()),
-        )
-        for key in longest
-    )
-    columns = (Column(kind), *_TIMES, *(_COST if prices else ()))
-    return Table(f"GPU time by {kind}", columns, rows)
 
 
 def _share(count: int, total: int) -> str:
@@ -162,22 +134,25 @@ def _ago(then: datetime, now: datetime) -> str:
 
 
 _LIMITS = (Column("board"), Column("mode"), Column("most", numeric=True), Column("in"))
+_QUOTAS = (Column("board"), Column("GPU"), Column("of"), Column("most", numeric=True))
 _PAUSES = (Column("paused"), Column("why"))
 _BANS = (Column("who"), Column("account"), Column("why"))
 
 
 def submission_rules_report(rules: records.SubmissionRules) -> Report:
-    """Return a table each of limits, pauses and bans, if there are any."""
+    """Return a table each of limits, quotas, pauses and bans, if there are any."""
     blocks: list[Block] = []
     if rules.limits:
         blocks.append(Table("limits per person", _LIMITS, tuple(map(_limit_row, rules.limits))))
+    if rules.quotas:
+        blocks.append(Table("GPU time a day", _QUOTAS, tuple(map(_quota_row, rules.quotas))))
     pauses = _pauses(rules)
     if pauses:
         blocks.append(Table("pauses", _PAUSES, pauses))
     if rules.bans:
         rows = tuple((person.name, person.identity, why) for person, why in rules.bans)
         blocks.append(Table("bans", _BANS, rows))
-    nothing = Text("There are no limits, pauses or bans.", Tone.QUIET)
+    nothing = Text("There are no limits, quotas, pauses or bans.", Tone.QUIET)
     return Report("Active limits, pauses and bans", tuple(blocks) or (nothing,))
 
 
@@ -185,6 +160,12 @@ def _limit_row(each: records.NamedLimit) -> tuple[str, ...]:
     limit = each.limit
     mode = limit.mode or "all modes"
     return each.board or "all boards", mode, str(limit.most), limit.window_words
+
+
+def _quota_row(each: NamedQuota) -> tuple[str, ...]:
+    key = each.quota.key
+    whose = "each person" if key.each_person else "everyone"
+    return each.board or "all boards", key.gpu or "all", whose, key.unit.show(each.quota.most)
 
 
 def _pauses(rules: records.SubmissionRules) -> tuple[tuple[str, str], ...]:

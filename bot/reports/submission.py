@@ -8,12 +8,14 @@ from io import BytesIO
 from itertools import groupby
 from statistics import median
 
+from bot.domain.costs import gpu_time_line
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
+from bot.domain.noise import too_noisy
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted, ended_early, judged
 from bot.domain.speedups import show_score
-from bot.domain.status import JobStatus, SubmissionStatus, numbered, show_cost
+from bot.domain.status import JobStatus, SubmissionStatus, numbered
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines
@@ -67,7 +69,17 @@ def evaluation_report(
     evaluation: Evaluation, title: str | None = None, *, cost: float | None = None
 ) -> Report:
     """Return everything in an evaluation; for viewers with fewer rights, pass a disclosed one."""
-    blocks: list[Block] = [verdict_line(evaluation, cost)]
+    blocks = (*result_blocks(evaluation, cost), *_machine_blocks(evaluation))
+    return Report(title or f"{evaluation.task} on {evaluation.gpu}", blocks)
+
+
+def _machine_blocks(evaluation: Evaluation) -> list[Block]:
+    return [Text(line, Tone.QUIET) for line in machine_lines(evaluation)]
+
+
+def result_blocks(evaluation: Evaluation, cost: float | None = None) -> list[Block]:
+    """Return everything in an evaluation except its machine and sandbox."""
+    blocks: list[Block] = [verdict_line(evaluation)]
     if evaluation.message:
         blocks.append(Text(evaluation.message, _tone(evaluation.verdict)))
     if evaluation.cases:
@@ -89,20 +101,19 @@ def evaluation_report(
         blocks.append(Text(IN_PROCESS, Tone.QUIET))
     if evaluation.log:
         blocks.append(Log("submission output", evaluation.log))
-    blocks += [Text(line, Tone.QUIET) for line in machine_lines(evaluation)]
-    return Report(title or f"{evaluation.task} on {evaluation.gpu}", tuple(blocks))
+    blocks.append(Text(gpu_time_line(evaluation.gpu, evaluation.gpu_s, cost), Tone.QUIET))
+    return blocks
 
 
-def verdict_line(evaluation: Evaluation, cost: float | None = None) -> Text:
-    """Return the verdict, the stage that failed, the evaluation's duration, and its cost."""
+def verdict_line(evaluation: Evaluation) -> Text:
+    """Return the verdict, the stage that failed, and the evaluation's duration."""
     where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
     words = VERDICT_WORDS[evaluation.verdict]
-    spent = f"{evaluation.wall_s:.1f} s in total{_gpu_time(evaluation)}"
-    if cost is not None:
-        spent += f", cost {show_cost(cost)}"
-    return Text(
-        f"{words}{where}, {evaluation.mode} on {evaluation.gpu}, {spent}", _tone(evaluation.verdict)
-    )
+    run = f", {evaluation.mode}"
+    if too_noisy(evaluation):
+        run = ", but too noisy to be ranked"
+    total = f"{evaluation.wall_s:.1f} s in total"
+    return Text(f"{words}{where}{run} on {evaluation.gpu}, {total}", _tone(evaluation.verdict))
 
 
 def _ended_early(evaluation: Evaluation) -> Iterator[str]:
@@ -134,13 +145,6 @@ def _lifted(evaluation: Evaluation) -> Iterator[str]:
                 f"{case.spec}: {show_time(counts)} counts; the submission's own clock says "
                 f"{show_time(claimed)}, which the judge's does not confirm"
             )
-
-
-def _gpu_time(evaluation: Evaluation) -> str:
-    """Return the GPU time, if it differs from the total time."""
-    if evaluation.gpu_s == evaluation.wall_s:
-        return ""
-    return f", {evaluation.gpu_s:.1f} GPU seconds"
 
 
 def _runs(evaluation: Evaluation) -> Iterator[str]:
@@ -190,8 +194,13 @@ def compiled_line(compiled: Compiled) -> str:
     )
 
 
-def status_report(progress: SubmissionStatus, files: Sequence[StoredFile] = ()) -> Report:
-    """Return a line for each job without an evaluation, the evaluations, and the files."""
+def status_report(
+    progress: SubmissionStatus, files: Sequence[StoredFile] = (), *, machine: bool = True
+) -> Report:
+    """Return a line for each job without an evaluation, the evaluations, and the files.
+
+    `machine` tells whether the machines and sandboxes are described.
+    """
     submission = progress.submission
     title = f"submission #{submission.id}: {submission.file_name} on {progress.board.name}"
     blocks: list[Block] = []
@@ -204,7 +213,8 @@ def status_report(progress: SubmissionStatus, files: Sequence[StoredFile] = ()) 
         if job.evaluation is None:
             blocks.append(job_line(job))
         else:
-            blocks += evaluation_report(job.evaluation, cost=job.cost).blocks
+            blocks += result_blocks(job.evaluation, job.cost)
+            blocks += _machine_blocks(job.evaluation) if machine else ()
         blocks += compared_lines(job)
     blocks += archives(submission.id, files)
     return Report(title, tuple(blocks))
@@ -246,6 +256,9 @@ def _waiting(progress: JobStatus) -> str:
     words = "queued"
     if progress.place is not None:
         words += f", position {progress.place.position}"
+        if progress.job.waits:
+            words += f"; {progress.job.waits}"
+            return words
         if progress.place.paused is not None:
             words += f"; {progress.job.gpu} is paused: {progress.place.paused}"
         elif progress.place.estimate_s is not None:

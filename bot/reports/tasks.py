@@ -207,6 +207,8 @@ def _state(step: CheckStep) -> str:
         return step.finding.message
     if step.stage is None:
         return "waiting"
+    if step.note:
+        return f"{step.stage}, {step.note}"
     return f"{step.stage} {step.done}/{step.total}" if step.total else step.stage
 
 

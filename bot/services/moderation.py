@@ -1,9 +1,10 @@
 """Decisions of admins and owners about people and submissions; the current limits."""
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.domain.board import Board, Viewer
+from bot.domain.costs import NamedQuota, Quota, QuotaKey
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.records import NamedLimit, SubmissionRules
@@ -106,12 +107,18 @@ async def pause_gpu(store: Store, decision: Decision, gpu: str) -> str:
 
     UserError for a GPU type that no board runs on.
     """
+    name = await _known_gpu(store, gpu)
+    async with _audited(store, decision, "pause", f"gpu {name}") as tx:
+        await tx.moderation.pause_gpu(name, decision.reason)
+    return name
+
+
+async def _known_gpu(store: Store, gpu: str) -> str:
+    """Return a GPU type's canonical name; UserError if no board runs on it."""
     known = {each for board in await store.boards.all() for each in board.gpus}
     name = find_gpu_type(gpu, sorted(known))
     if name is None:
         raise unknown_name("gpu", gpu, known)
-    async with _audited(store, decision, "pause", f"gpu {name}") as tx:
-        await tx.moderation.pause_gpu(name, decision.reason)
     return name
 
 
@@ -140,6 +147,40 @@ async def drop_limit(
     async with _audited(store, decision, "unlimit", covered) as tx:
         if not await tx.moderation.drop_limit(board, mode):
             raise UserError("no-limit", "this limit does not exist; list the limits first")
+
+
+async def set_quota(store: Store, decision: Decision, quota: Quota) -> Quota:
+    """Limit the GPU time of a day, of each person or of all together; return it as stored.
+
+    UserError for a GPU type that no board runs on.
+    """
+    if quota.key.gpu is not None:
+        quota = replace(quota, key=replace(quota.key, gpu=await _known_gpu(store, quota.key.gpu)))
+    subject = await _covered_time(store, quota.key)
+    async with _audited(
+        store, decision, "quota", f"{quota.key.unit.show(quota.most)} a day, {subject}"
+    ) as tx:
+        await tx.costs.set_quota(quota)
+    return quota
+
+
+async def drop_quota(store: Store, decision: Decision, key: QuotaKey) -> None:
+    """Remove the quota of exactly this key."""
+    if key.gpu is not None:
+        limited = {each.key.gpu for each in await store.costs.quotas() if each.key.gpu}
+        key = replace(key, gpu=find_gpu_type(key.gpu, sorted(limited)) or key.gpu)
+    subject = f"{key.unit}, {await _covered_time(store, key)}"
+    async with _audited(store, decision, "unquota", subject) as tx:
+        if not await tx.costs.drop_quota(key):
+            raise UserError("no-limit", "this quota does not exist; list the limits first")
+
+
+async def _covered_time(store: Store, key: QuotaKey) -> str:
+    """Return which people, boards and GPU types a quota covers, in words."""
+    board = None if key.board is None else await store.boards.get(key.board)
+    where = "every board" if board is None else f"board {board.name}"
+    who = "each person" if key.each_person else "all people together"
+    return f"{who}, {where}, {key.gpu or 'all GPU types together'}"
 
 
 async def _covered(store: Store, board: BoardId | None, mode: Mode | None) -> str:
@@ -171,7 +212,7 @@ async def _person_id(store: Store, identity: str) -> PersonId:
 
 
 async def submission_rules(store: Store) -> SubmissionRules:
-    """Return the current limits, pauses and bans."""
+    """Return the current limits, quotas, pauses and bans."""
     names = {board.id: board.name for board in await store.boards.all()}
     limits = await store.moderation.limits()
     paused = await store.moderation.board_pauses()
@@ -185,4 +226,8 @@ async def submission_rules(store: Store) -> SubmissionRules:
         boards={names[board]: notice for board, notice in paused.items() if board in names},
         gpus=await store.moderation.gpu_pauses(),
         bans=tuple((person, reason) for person, reason in people if person is not None),
+        quotas=tuple(
+            NamedQuota(each, names.get(each.key.board) if each.key.board else None)
+            for each in await store.costs.quotas()
+        ),
     )

@@ -10,10 +10,10 @@ from enum import StrEnum
 import structlog
 
 from bot.domain.board import Viewer
+from bot.domain.costs import CostReport, day_of
 from bot.domain.errors import StoreError
 from bot.domain.job import JobState, Worker
 from bot.domain.records import InstallationStats, Schema, Tally
-from bot.domain.status import NO_PRICES, Prices
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
 
@@ -206,19 +206,24 @@ DAYS = 14
 """How many days the statistics cover."""
 
 
-async def stats(store: Store, clock: Clock, prices: Prices = NO_PRICES) -> InstallationStats:
+async def stats(store: Store, clock: Clock) -> InstallationStats:
     """Return the statistics of an installation."""
-    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    since = today - timedelta(days=DAYS - 1)
+    since = day_of(clock.now()) - timedelta(days=DAYS - 1)
     return InstallationStats(
         people=await store.statistics.people(),
         boards=len(await store.boards.all()),
         days=await store.statistics.days(since),
         verdicts=await store.statistics.verdicts(since),
         backlog=await store.jobs.backlog(),
-        usage=await store.statistics.usage(since),
-        prices=prices,
+        usage=await store.costs.usage(since),
+        prices=store.costs.prices,
     )
+
+
+async def costs(store: Store, clock: Clock, days: int) -> CostReport:
+    """Return who used what on these last days, today included."""
+    since = day_of(clock.now()) - timedelta(days=days - 1)
+    return CostReport(days, await store.costs.usage(since), store.costs.prices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
 from bot.domain import acceptance
 from bot.domain.board import Board, Viewer
+from bot.domain.costs import GpuTime, day_of, jobs_need, shortage
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import PRIORITIES
@@ -55,6 +56,22 @@ async def admit(store: Store, clock: Clock, person: PersonId, *, board: Board, m
         raise limit.refusal(counted, now)
 
 
+async def require_gpu_time(store: Store, clock: Clock, needs: Iterable[GpuTime]) -> None:
+    """Raise UserError when a quota has no room for one of these jobs, even if no other runs.
+
+    This check only reports early: a claim starts no job without room.
+    """
+    quotas, now = await store.costs.quotas(), clock.now()
+    if not quotas:
+        return
+    counted = await store.costs.counted(day_of(now))
+    used = [replace(each, reserved_s=0.0) for each in counted]
+    for need in needs:
+        short = shortage(quotas, used, store.costs.prices, need)
+        if short is not None:
+            raise short.refusal(now)
+
+
 async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Submission:
     """Store a valid submission, one job per GPU type; UserError says what to change.
 
@@ -93,6 +110,8 @@ async def _accept(store: Store, clock: Clock, request: SubmissionRequest) -> Sub
     acceptance.check_language(file.name, board.name, task)
     gpus = acceptance.choose_gpus(request.gpus, file.header.gpus, board.gpus)
     await admit(store, clock, person, board=board, mode=request.mode)
+    of = GpuTime(person, board.id, "")
+    await require_gpu_time(store, clock, jobs_need(task, request.mode, gpus, of))
     profile = request.profile if request.mode is Mode.PROFILE else None
     if profile is not None:
         _check_profile(task, profile)
@@ -111,17 +130,13 @@ async def _accept(store: Store, clock: Clock, request: SubmissionRequest) -> Sub
             idempotency_key=request.idempotency_key,
             profile=profile,
             warning=await check_syntax(store, file.source, gpus) if is_python else "",
+            limit_s=task.limit_s(request.mode),
+            cards=task.world_size,
         )
     )
-    _log.info(
-        "submission accepted",
-        action="submitted",
-        submission=submission.id,
-        person=person,
-        board=board.id,
-        mode=submission.mode.value,
-        gpus=submission.gpus,
-    )
+    ids = {"submission": submission.id, "person": person, "board": board.id}
+    mode, gpus = submission.mode.value, submission.gpus
+    _log.info("submission accepted", action="submitted", mode=mode, gpus=gpus, **ids)
     return submission
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from fastapi import Request
 
-from bot.domain.status import Prices
 from bot.ports import Clock, IdentityProvider, Store
 from bot.ports.outside import ServiceConnection
 from bot.services.cache import ResponseCache, SharedCache
@@ -97,8 +96,6 @@ class WebContext:
     """For signing in from this machine."""
     public_url: str | None = None
     """The server's public URL, if configured."""
-    prices: Prices = field(default_factory=dict)
-    """What a second of each GPU type costs."""
     confirm_places: bool = True
     """Whether runs for the first places are held back until they are compared."""
     device_metrics: bool = False

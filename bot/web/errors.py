@@ -56,6 +56,7 @@ _STATUSES = {
     "on-board": HTTPStatus.CONFLICT,
     "paused": HTTPStatus.CONFLICT,
     "rate-limit": HTTPStatus.TOO_MANY_REQUESTS,
+    "quota": HTTPStatus.TOO_MANY_REQUESTS,
     "signed-out": HTTPStatus.UNAUTHORIZED,
     "slow-body": HTTPStatus.REQUEST_TIMEOUT,
     "unchanged": HTTPStatus.CONFLICT,

@@ -7,6 +7,7 @@ contain the session's CSRF token, called the stamp. Forms have limits on size an
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -151,6 +152,20 @@ def parse_number(text: str, most: int) -> int | None:
     if not (digits.isascii() and digits.isdigit() and len(digits) <= len(str(most))):
         return None
     return int(digits) if 1 <= int(digits) <= most else None
+
+
+_AMOUNT = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,6})?", re.ASCII)
+
+
+def parse_amount(text: str, most: float) -> float | None:
+    """Return the amount above 0 and at most `most` that a person typed, such as `2.50`; else None.
+
+    A dollar sign may come first.
+    """
+    digits = text.strip().removeprefix("$")
+    if not _AMOUNT.fullmatch(digits):
+        return None
+    return float(digits) if 0 < float(digits) <= most else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,13 +153,13 @@ class Trial:
 
     def unfinished(self) -> int:
         """Submissions that are not shown to their end."""
-        threads = [each for each in self.room.threads if not each.private]
-        return self.submitted - len([each for each in threads if each.messages])
+        return self.submitted - self.reports()
 
     def reports(self) -> int:
-        """Private threads with a report in them."""
+        """Reports in private threads."""
         threads = [each for each in self.room.threads if each.private]
-        return sum(any("machine:" in m.content for m in each.messages) for each in threads)
+        said = {m.content.split(":")[0] for each in threads for m in each.messages}
+        return sum(each.startswith("**submission #") for each in said)
 
     def doubled(self) -> Iterator[str]:
         """Threads of one name and kind, and messages of one text in one place."""

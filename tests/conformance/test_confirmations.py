@@ -6,6 +6,7 @@ import pytest
 
 from bot.domain.board import Viewer
 from bot.domain.confirmation import ConfirmationState
+from bot.domain.costs import UsageKind
 from bot.domain.errors import UserError
 from bot.domain.job import JobState
 from bot.domain.scoring import records
@@ -247,8 +248,8 @@ async def test_the_queue_counts_confirmations_apart(arena: Arena) -> None:
     await arena.compared(ratio=0.9)
     tallied = {each.mode: each.evaluations for each in await store.operations.tallies()}
     assert tallied == {"ranked": 2, "confirmation": 1}
-    usage = await store.statistics.usage(arena.clock.now().replace(hour=0))
-    assert ("Podium (confirmations)", 1) in {(each.person, each.evaluations) for each in usage}
+    usage = await store.costs.usage(arena.clock.now().replace(hour=0))
+    assert (UsageKind.CONFIRMATION, 1) in {(each.kind, each.evaluations) for each in usage}
     assert [each.id for each in await store.submissions.to(arena.scene.board.id)][-1] == bob
 
 

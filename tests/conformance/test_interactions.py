@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from bot.domain.records import InteractionRequest, OpenRequest
+from bot.domain.submission import KeptAnswer
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 
@@ -117,6 +118,41 @@ async def test_a_token_that_has_expired_is_deleted(scene: Scene, clock: ManualCl
     clock.advance(-60)
     (found,) = await interactions.claim_unfinished("discord", "two", LEASE, SILENT)
     assert found.token is None
+
+
+async def test_a_kept_token_is_known_until_it_is_dropped_or_expires(
+    scene: Scene, clock: ManualClock
+) -> None:
+    interactions = scene.store.interactions
+    for number in (1, 2):
+        assert await interactions.claim(asked(clock, number), "one", BRIEF)
+        key = f"discord:{number}"
+        assert await interactions.answer_of(key) == KeptAnswer(done=False, token=TOKEN)
+        assert not await interactions.drop_token(key)
+        assert not await interactions.finish(key, "two", keep_token=True)
+        assert await interactions.finish(key, "one", keep_token=True)
+        assert await interactions.answer_of(key) == KeptAnswer(done=True, token=TOKEN)
+    assert await interactions.drop_token("discord:1")
+    assert not await interactions.drop_token("discord:1")
+    assert await interactions.answer_of("discord:1") == KeptAnswer()
+    clock.advance(15 * 60)
+    assert await interactions.answer_of("discord:2") == KeptAnswer()
+    assert await interactions.delete_finished() == 1
+    assert not await interactions.drop_token("discord:2")
+    assert await interactions.answer_of("discord:3") == KeptAnswer()
+
+
+async def test_what_is_stored_of_a_request_is_replaced_by_its_holder(
+    scene: Scene, clock: ManualClock
+) -> None:
+    interactions = scene.store.interactions
+    assert await interactions.claim(asked(clock), "one", BRIEF)
+    assert not await interactions.save_request("discord:1", "two", "{}")
+    assert await interactions.save_request("discord:1", "one", '{"told": "done"}')
+    clock.advance(10)
+    (left,) = await interactions.claim_unfinished("discord", "two", LEASE, SILENT)
+    assert left.request == '{"told": "done"}'
+    assert not await interactions.save_request("discord:1", "one", "{}")
 
 
 async def test_a_token_that_has_expired_is_given_to_nobody(

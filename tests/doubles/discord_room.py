@@ -14,7 +14,8 @@ from yarl import URL
 from bot.discord.channels import SubmissionDisplay as Shown
 from bot.discord.client import PodiumClient, limit_requests
 from bot.discord.context import FRONT_END, DiscordContext
-from bot.discord.submission_steps import DisplayedSubmission, ThreadUpdater
+from bot.discord.displays import DisplayedSubmission
+from bot.discord.submission_steps import ThreadUpdater
 from bot.domain.publication import PublishRequest
 from bot.domain.submission import NewDisplay, Submission
 from bot.services.publishing.publish import publish
@@ -54,12 +55,26 @@ class Room:
     def steps(self) -> ThreadUpdater:
         return ThreadUpdater(self.client, self.context)
 
-    async def submit(self, *, in_guild: bool = True, mode: Mode = Mode.RANKED) -> Submission:
-        """Submit as alice, to be shown in the channel or in her direct messages."""
-        channel = self.channel if in_guild else self.alice.dm
-        shown = Shown(channel=channel.id, user=self.alice.id, in_guild=in_guild)
+    async def submit(
+        self, *, in_guild: bool = True, mode: Mode = Mode.RANKED, user: Person | None = None
+    ) -> Submission:
+        """Submit as alice or another, to be shown in the channel or in direct messages."""
+        user = user or self.alice
+        channel = self.channel if in_guild else user.dm
+        shown = Shown(channel=channel.id, user=user.id, in_guild=in_guild)
         display = NewDisplay(FRONT_END, shown.model_dump_json())
-        return await self.place.submit(display=display, mode=mode)
+        who = None
+        if user is not self.alice:
+            who = (await self.place.store.people.ensure(f"discord:{user.id}", user.name)).id
+        return await self.place.submit(person=who, display=display, mode=mode)
+
+    @property
+    def members(self) -> list[Person]:
+        """Return six people who are in the guild."""
+        found = [each.user for each in self.guild.members.values()]
+        people = [each for each in found if isinstance(each, Person)]
+        others = range(len(people), 6)
+        return people + [self.server.user(f"p{number}", self.guild) for number in others]
 
     async def claim(self, submission: Submission, owner: str = OWNER) -> DisplayedSubmission:
         """Claim the submission's display for an owner."""
@@ -68,14 +83,24 @@ class Room:
                 return DisplayedSubmission.of(display)
         raise LookupError(f"submission {submission.id} has no display that is free")
 
-    def thread(self, submission: Submission, *, private: bool = True) -> Channel:
-        """Return the only private or public thread of a submission."""
-        (found,) = (
-            each
-            for each in self.channel.threads
-            if each.private is private and each.name.startswith(f"#{submission.id} ")
-        )
+    @property
+    def thread(self) -> Channel:
+        """Return the only private thread."""
+        (found,) = (each for each in self.channel.threads if each.private)
         return found
+
+    @property
+    def results(self) -> Channel:
+        """Return the board's public thread."""
+        (found,) = (each for each in self.channel.threads if not each.private)
+        return found
+
+    def reports(self, submission: Submission, *places: Channel) -> int:
+        """Return how many reports of a submission are in these channels, or in private threads."""
+        searched = places or [each for each in self.channel.threads if each.private]
+        begin = f"**submission #{submission.id}:"
+        lines = [line for each in searched for line in self.first_lines(each)]
+        return sum(line.startswith(begin) for line in lines)
 
     def first_lines(self, channel: Channel) -> list[str]:
         """Return the first line of each message of the bot in a channel."""

@@ -109,6 +109,8 @@ class Scene:
         judged_again: bool = False,
         key: IdempotencyKey | None = None,
         profile: ProfileOptions | None = None,
+        limit_s: float = 0.0,
+        cards: int = 1,
     ) -> Submission:
         """Store a submission with one job per GPU."""
         new = NewSubmission(
@@ -123,6 +125,8 @@ class Scene:
             judged_again=judged_again,
             idempotency_key=key,
             profile=profile,
+            limit_s=limit_s,
+            cards=cards,
         )
         return await self.store.submissions.add(new)
 

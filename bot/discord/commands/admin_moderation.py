@@ -6,7 +6,7 @@ from discord import app_commands
 from bot.discord import options, roles
 from bot.discord.context import FRONT_END, Interaction, Tree, add_commands, context_of
 from bot.discord.escaping import line
-from bot.discord.responses import replying
+from bot.discord.interaction_claims import replying
 from bot.domain.errors import UserError
 from bot.domain.finals import DEFAULT_TOP, LEAST_TOP, MOST_TOP, FinalRequest
 from bot.domain.ids import SubmissionId
@@ -46,15 +46,15 @@ async def pause(
                 store, await roles.viewer_of(interaction), leaderboard_name
             )
             await moderation.pause_board(store, decision, board)
-            await answer.say(f"Submissions to {line(board.name)} are paused.")
+            await answer.conclude(f"Submissions to {line(board.name)} are paused.")
         elif gpu is not None:
             found = await moderation.pause_gpu(store, decision, gpu)
-            await answer.say(
+            await answer.conclude(
                 f"Jobs on {line(found)} are paused and wait in the queue; running jobs finish."
             )
         else:
             await moderation.pause(store, decision)
-            await answer.say("Submissions are paused.")
+            await answer.conclude("Submissions are paused.")
 
 
 @app_commands.command(description="End a pause of all submissions, of a board or of a GPU type")
@@ -81,13 +81,13 @@ async def resume(
                 store, await roles.viewer_of(interaction), leaderboard_name
             )
             await moderation.resume_board(store, decision, board)
-            await answer.say(f"Submissions to {line(board.name)} are accepted again.")
+            await answer.conclude(f"Submissions to {line(board.name)} are accepted again.")
         elif gpu is not None:
             found = await moderation.resume_gpu(store, decision, gpu)
-            await answer.say(f"Jobs on {line(found)} run again.")
+            await answer.conclude(f"Jobs on {line(found)} run again.")
         else:
             await moderation.resume(store, decision)
-            await answer.say("Submissions are accepted again.")
+            await answer.conclude("Submissions are accepted again.")
 
 
 def _require_not_both(board: str | None, gpu: str | None) -> None:
@@ -105,7 +105,7 @@ async def disqualify(interaction: Interaction, number: options.Number, reason: _
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
         await moderation.disqualify(context.store, decision, SubmissionId(number))
-        await answer.say(f"Submission #{number} is no longer ranked.")
+        await answer.conclude(f"Submission #{number} is no longer ranked.")
 
 
 @app_commands.command(description="Put a disqualified submission back on its board")
@@ -118,7 +118,7 @@ async def requalify(interaction: Interaction, number: options.Number, reason: _R
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
         await moderation.requalify(context.store, decision, SubmissionId(number))
-        await answer.say(
+        await answer.conclude(
             f"Submission #{number} is ranked again, if it takes a first place from somebody only "
             "after both are compared."
         )
@@ -134,7 +134,7 @@ async def rejudge(interaction: Interaction, number: options.Number, reason: _Rea
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
         again = await submissions.rejudge_submission(context.store, decision, SubmissionId(number))
-        await answer.say(f"Submission #{number} is judged again as #{again.id}.")
+        await answer.conclude(f"Submission #{number} is judged again as #{again.id}.")
 
 
 @app_commands.command(
@@ -152,7 +152,7 @@ async def ban(interaction: Interaction, who: discord.User, reason: _Reason) -> N
         if stopped:
             noun = "submission was" if stopped == 1 else "submissions were"
             words += f" {stopped} unfinished {noun} stopped."
-        await answer.say(words)
+        await answer.conclude(words)
 
 
 @app_commands.command(description="Let a person submit again")
@@ -163,7 +163,7 @@ async def unban(interaction: Interaction, who: discord.User, reason: _Reason) ->
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
         await moderation.unban(context.store, decision, f"{FRONT_END}:{who.id}")
-        await answer.say(f"{line(who.name)} may submit again.")
+        await answer.conclude(f"{line(who.name)} may submit again.")
 
 
 @app_commands.command(description="Compare a board's first entries, each with the one before")
@@ -191,7 +191,9 @@ async def final(
         name = line(leaderboard_name)
         if cancel:
             await finals.cancel_final(store, viewer, decision, leaderboard_name)
-            await answer.say(f"The final of {name} is cancelled; its standings stay as they are.")
+            await answer.conclude(
+                f"The final of {name} is cancelled; its standings stay as they are."
+            )
             return
         request = FinalRequest(leaderboard_name, gpu, top)
         try:
@@ -203,7 +205,7 @@ async def final(
             await answer.show(finals_report(leaderboard_name, found))
             return
         gpus = ", ".join(line(each.gpu) for each in started)
-        await answer.say(
+        await answer.conclude(
             f"The final of {name} on {gpus} has begun. `/leaderboard show` shows its progress; the "
             "table goes to the board's page, and to everyone who is notified of records."
         )

@@ -1,17 +1,20 @@
-"""`/admin audit|stats|runners|export`: what admins read; `/admin competition show|close|extend`."""
+"""`/admin audit|stats|costs|runners|export`: what admins read; `/admin competition ...`."""
 
 import asyncio
+from collections.abc import Mapping
+from typing import Literal
 
 from discord import app_commands
 
 from bot.discord import options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.escaping import line
+from bot.discord.interaction_claims import replying
 from bot.discord.pagination import PagedList, list_page
-from bot.discord.responses import replying
 from bot.domain.times import parse_deadline
 from bot.reports.admin import audit_report, stats_report, workers_report
 from bot.reports.competition import competition_report, competitions_report, dates_line
+from bot.reports.costs import LONGEST_NAME, costs_report
 from bot.reports.export import export_report
 from bot.services import boards, competitions, operations
 from bot.services.audit import whole_audit
@@ -19,7 +22,7 @@ from bot.services.audit import whole_audit
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
-    add_commands(tree, "admin", audit, stats, runners, export)
+    add_commands(tree, "admin", audit, stats, costs, runners, export)
     group = "admin competition"
     add_commands(tree, group, competition_show, competition_close, competition_extend)
 
@@ -43,9 +46,22 @@ async def stats(interaction: Interaction) -> None:
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
         context = context_of(interaction)
-        await answer.show(
-            stats_report(await operations.stats(context.store, context.clock, context.prices))
-        )
+        await answer.show(stats_report(await operations.stats(context.store, context.clock)))
+
+
+_Days = Literal["today", "7 days", "30 days"]
+_DAYS: Mapping[_Days, int] = {"today": 1, "7 days": 7, "30 days": 30}
+
+
+@app_commands.command(description="Who used how much GPU time, and what it cost")
+@app_commands.describe(days="Days (UTC), with today (default: today)")
+async def costs(interaction: Interaction, days: _Days = "today") -> None:
+    """Show tables by person, board, GPU type and day, visible only to this admin."""
+    async with replying(interaction) as answer:
+        roles.require(interaction, roles.ADMIN)
+        context = context_of(interaction)
+        found = await operations.costs(context.store, context.clock, _DAYS[days])
+        await answer.show(costs_report(found, LONGEST_NAME))
 
 
 @app_commands.command(description="Connected workers and their GPUs")
@@ -101,7 +117,7 @@ async def competition_close(interaction: Interaction, name: _Name) -> None:
         roles.require(interaction, roles.ADMIN)
         context, viewer = context_of(interaction), await roles.viewer_of(interaction)
         closed = await competitions.close_competition(context.store, context.clock, viewer, name)
-        await answer.say(f"Competition {line(closed.name)} is closed.")
+        await answer.conclude(f"Competition {line(closed.name)} is closed.")
 
 
 @app_commands.command(
@@ -119,6 +135,6 @@ async def competition_extend(interaction: Interaction, name: _Name, deadline: st
         extended = await competitions.extend_competition(
             context.store, context.clock, viewer, name, until=parse_deadline(deadline)
         )
-        await answer.say(
+        await answer.conclude(
             f"Competition {line(extended.name)}: {dates_line(extended, context.clock.now())}."
         )

@@ -2,13 +2,16 @@
 
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
+from typing import Literal
 
 import discord
 from discord import app_commands
+from typing_extensions import override
 
 from bot.discord import channels, notifications, options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
-from bot.discord.responses import replying
+from bot.discord.interaction_claims import replying
+from bot.domain.costs import Quota, QuotaKey, Unit
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
 from bot.domain.notifications import NotificationKind
@@ -28,58 +31,111 @@ async def setup(tree: Tree) -> None:
 _Reason = app_commands.Range[str, 0, 300]
 
 
-@app_commands.command(description="Limit how many submissions each person may make")
+@app_commands.command(description="Limit submissions, or the GPU time or money of a day")
 @app_commands.describe(
-    most="Maximum number of submissions",
+    most="Maximum number of submissions of each person, with minutes",
     minutes="Length of the time window in minutes",
+    gpu_seconds="Instead: GPU seconds a day (UTC)",
+    dollars="Instead: dollars a day (UTC)",
     leaderboard_name="Board (default: all boards)",
-    mode="Mode (default: all modes)",
+    mode="Mode of the submissions (default: all modes)",
+    gpu="GPU type of the GPU time (default: all together)",
+    together="Whether all people have the GPU time together (default: each person)",
     reason="Reason, kept in the audit log",
 )
-@app_commands.autocomplete(leaderboard_name=options.boards)
-async def limit(
+@app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
+async def limit(  # noqa: PLR0913  an argument for each option
     interaction: Interaction,
     *,
-    most: app_commands.Range[int, 1, 100_000],
-    minutes: app_commands.Range[int, 1, 525_600],
+    most: app_commands.Range[int, 1, 100_000] | None = None,
+    minutes: app_commands.Range[int, 1, 525_600] | None = None,
+    gpu_seconds: app_commands.Range[int, 1, 1_000_000_000] | None = None,
+    dollars: app_commands.Range[float, 0.01, 1_000_000.0] | None = None,
     leaderboard_name: str | None = None,
     mode: Mode | None = None,
+    gpu: str | None = None,
+    together: bool = False,
     reason: _Reason = "",
 ) -> None:
-    """Replace the limit of the same board and mode."""
+    """Replace the limit of the same board and mode, or the quota of the same GPU time."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
         board = await _board(interaction, leaderboard_name)
-        wanted = RateLimit(most, timedelta(minutes=minutes), board, mode)
-        await moderation.set_limit(context.store, decision, wanted)
-        await answer.say(f"Each person may submit at most {most} in {wanted.window_words}.")
+        match most, minutes, gpu_seconds, dollars:
+            case int(), int(), None, None:
+                _require_count(gpu, together=together)
+                wanted = RateLimit(most, timedelta(minutes=minutes), board, mode)
+                await moderation.set_limit(context.store, decision, wanted)
+                words = f"Each person may submit at most {most} in {wanted.window_words}."
+            case (None, None, int(amount), None) | (None, None, None, float(amount)):
+                unit = Unit.DOLLARS if gpu_seconds is None else Unit.SECONDS
+                key = _quota_key(unit, board, mode, gpu, together=together)
+                quota = await moderation.set_quota(context.store, decision, Quota(key, amount))
+                words = f"GPU time is limited: {quota.words}."
+            case _:
+                raise UserError(
+                    "usage",
+                    "give most and minutes for a number of submissions, or GPU seconds, or dollars",
+                )
+        await answer.conclude(words)
 
 
-@app_commands.command(description="Remove the limit of this board and mode")
+_What = Literal["submissions", "GPU seconds", "dollars"]
+
+
+@app_commands.command(description="Remove the limit of this board and mode, or this GPU time")
 @app_commands.describe(
+    what="What is limited (default: submissions)",
     leaderboard_name="Board of the limit; leave empty for a limit on all boards",
     mode="Mode of the limit; leave empty for a limit on all modes",
+    gpu="GPU type of the GPU time; leave empty for all together",
+    together="Whether all people have the GPU time together (default: each person)",
     reason="Reason, kept in the audit log",
 )
-@app_commands.autocomplete(leaderboard_name=options.boards)
-async def unlimit(
+@app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
+async def unlimit(  # noqa: PLR0913  an argument for each option
     interaction: Interaction,
     *,
+    what: _What = "submissions",
     leaderboard_name: str | None = None,
     mode: Mode | None = None,
+    gpu: str | None = None,
+    together: bool = False,
     reason: _Reason = "",
 ) -> None:
-    """Remove the limit of exactly this board and mode."""
+    """Remove the limit of exactly this board and mode, or exactly this quota."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
         board = await _board(interaction, leaderboard_name)
-        await moderation.drop_limit(context.store, decision, board, mode)
-        await answer.say("The limit is removed.")
+        if what == "submissions":
+            _require_count(gpu, together=together)
+            await moderation.drop_limit(context.store, decision, board, mode)
+        else:
+            unit = Unit.DOLLARS if what == "dollars" else Unit.SECONDS
+            key = _quota_key(unit, board, mode, gpu, together=together)
+            await moderation.drop_quota(context.store, decision, key)
+        await answer.conclude("The limit is removed.")
 
 
-@app_commands.command(description="Active limits, pauses and bans")
+def _require_count(gpu: str | None, *, together: bool) -> None:
+    if gpu is not None or together:
+        words = (
+            "a GPU type and 'together' are for GPU time; leave them out for a number of submissions"
+        )
+        raise UserError("usage", words)
+
+
+def _quota_key(
+    unit: Unit, board: BoardId | None, mode: Mode | None, gpu: str | None, *, together: bool
+) -> QuotaKey:
+    if mode is not None:
+        raise UserError("usage", "GPU time counts all modes together; leave out the mode")
+    return QuotaKey(unit, not together, board, gpu)
+
+
+@app_commands.command(description="Active limits, quotas, pauses and bans")
 async def limits(interaction: Interaction) -> None:
     """Show a table of each kind."""
     async with replying(interaction) as answer:
@@ -98,16 +154,43 @@ async def _board(interaction: Interaction, name: str | None) -> BoardId | None:
     return (await lookup.find_board(context_of(interaction).store, viewer, name)).id
 
 
+class _TextChannel(app_commands.Transformer):
+    """A text channel that is not for announcements: those have no private threads."""
+
+    @property
+    @override
+    def type(self) -> discord.AppCommandOptionType:
+        return discord.AppCommandOptionType.channel
+
+    @property
+    @override
+    def channel_types(self) -> list[discord.ChannelType]:
+        return [discord.ChannelType.text]
+
+    @override
+    async def transform(
+        self, interaction: Interaction, value: app_commands.AppCommandChannel
+    ) -> discord.TextChannel:
+        del interaction
+        found = value.resolve()
+        if not isinstance(found, discord.TextChannel) or found.is_news():
+            raise UserError("wrong-channel", "choose a text channel that I can see")
+        return found
+
+
 @app_commands.command(name="channel-allow", description="Allow submissions in a channel")
-@app_commands.describe(channel="Channel; the first one you allow replaces #submissions")
-async def allow(interaction: Interaction, channel: discord.TextChannel) -> None:
+@app_commands.describe(channel="Text channel; the first one you allow replaces #submissions")
+async def allow(
+    interaction: Interaction,
+    channel: app_commands.Transform[discord.TextChannel, _TextChannel],
+) -> None:
     """Add to the channels that are already allowed."""
     async with replying(interaction) as answer:
         store = context_of(interaction).store
         decision = await roles.admin_decision(interaction, channel.name)
         async with _audited(store, decision, "channel-allow", channel) as tx:
             await tx.moderation.open_channel(channels.guild_key(channel.guild.id), str(channel.id))
-        await answer.say(f"Submissions are allowed in {channel.mention}.")
+        await answer.conclude(f"Submissions are allowed in {channel.mention}.")
 
 
 @app_commands.command(name="channel-forbid", description="Stop submissions in a channel")
@@ -122,7 +205,7 @@ async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None
                 channels.guild_key(channel.guild.id), str(channel.id)
             ):
                 raise UserError("not-allowed", f"#{channel.name} was not an allowed channel")
-        await answer.say(f"Submissions are no longer allowed in {channel.mention}.")
+        await answer.conclude(f"Submissions are no longer allowed in {channel.mention}.")
 
 
 def _audited(
@@ -170,4 +253,4 @@ async def notices(
                 await set_notifications(tx, roles.channel_address(channel.id), choices)
             )
             await tx.audit.record(actor.id, "notices", _subject(channel), kinds)
-        await answer.say(f"{channel.mention} gets notifications about: {kinds}.")
+        await answer.conclude(f"{channel.mention} gets notifications about: {kinds}.")

@@ -11,7 +11,8 @@ from bot.discord import options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.draw import FILE_BYTES, MessageDraft
 from bot.discord.escaping import MESSAGE_LIMIT, line
-from bot.discord.responses import InteractionReply, as_files, direct_response, replying
+from bot.discord.interaction_claims import direct_response, replying
+from bot.discord.responses import InteractionReply, as_files
 from bot.domain.board import Board, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.ports import Store
@@ -101,7 +102,7 @@ async def _show_invited(answer: InteractionReply, board: Board) -> None:
         message += " It is currently public; `/leaderboard update` makes it private."
     if len(message) > MESSAGE_LIMIT:
         message = f"{len(guests)} people and roles are invited."
-    await answer.say(message)
+    await answer.conclude(message)
 
 
 @app_commands.command(description="Delete a board and everything that was submitted to it")
@@ -172,7 +173,7 @@ class DeletionForm(discord.ui.Modal, title="Delete a leaderboard"):
             await boards.delete_board(store, viewer, deletion, archive)
             message = f"The board is deleted. Its task and all sources are in {where}."
             report = Report(f"Leaderboard {self.name}", (Text(message, Tone.GOOD),))
-            await answer.show(report)
+            await answer.conclude(report)
 
 
 def _archive_drafts(name: str, archive: boards.BoardArchive) -> list[MessageDraft]:
@@ -248,7 +249,7 @@ class _CompetitionConfirmation(discord.ui.Modal, title="Delete a competition"):
                 store, clock, viewer, self.name, reason=self.reason.value, archives=states
             )
             text = Text(f"The competition is deleted. {words}", Tone.GOOD)
-            await answer.show(Report(f"Competition {self.name}", (text,)))
+            await answer.conclude(Report(f"Competition {self.name}", (text,)))
 
 
 async def _send_boards(

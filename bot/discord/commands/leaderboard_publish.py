@@ -17,10 +17,12 @@ from bot.discord.context import (
     add_commands,
     context_of,
 )
+from bot.discord.draw import message_drafts
 from bot.discord.escaping import line
+from bot.discord.interaction_claims import replying
 from bot.discord.notifications import closing_line
 from bot.discord.publication_thread import PublicationThread
-from bot.discord.responses import InteractionReply, replying
+from bot.discord.responses import InteractionReply
 from bot.domain.board import Access, Board, SourceVisibility, Visibility, parse_pins
 from bot.domain.errors import UserError
 from bot.domain.publication import NewPublication, PublishChange, PublishRequest
@@ -274,7 +276,7 @@ async def submit_publication(upload: publish.TaskUpload, answer: InteractionRepl
     await context.store.publications.add(
         NewPublication(FRONT_END, request.person, upload.zip, stored, thread)
     )
-    await answer.say(
+    await answer.conclude(
         "Checking your task: I'm running its solutions now. The board is published only if "
         "every solution gets its expected verdict. Follow the progress in your private "
         "thread, or in your direct messages if I can't create one."
@@ -292,8 +294,8 @@ async def reconfigure(board: Board, request: PublishRequest, answer: Interaction
     changed = published.change is not PublishChange.UNCHANGED
     result = "changed" if changed else "nothing to change"
     text = Text(f"{board.name} on {', '.join(board.gpus)}: {result}", Tone.GOOD)
-    await answer.show(Report(f"Leaderboard {board.name}", (text,)))
-    await answer.say(closing_line(board.deadline))
+    drawn = message_drafts(Report(f"Leaderboard {board.name}", (text,)))[0].content
+    await answer.conclude(f"{drawn}\n{closing_line(board.deadline)}")
 
 
 @app_commands.command(name="publish", description="Publish a competition, or change it, from a zip")
@@ -317,7 +319,7 @@ async def publish_competition(
         stored = publish.REQUEST.dump_json(request).decode()
         new = NewPublication(FRONT_END, person.id, data, stored, thread)
         await context.store.publications.add(new)
-        await answer.say(
+        await answer.conclude(
             f"Checking the tasks of {line(request.name or '')}. Its boards are published only if "
             "every solution gets its expected verdict. Follow the progress in your private "
             "thread, or in your direct messages if I can't create one."

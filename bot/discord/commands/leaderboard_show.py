@@ -8,7 +8,7 @@ from discord import app_commands
 from bot.discord import options, pagination, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.draw import MessageDraft, join_into_messages
-from bot.discord.responses import replying
+from bot.discord.interaction_claims import replying
 from bot.domain.errors import StoreError, UserError
 from bot.reports.charts import scaling_report
 from bot.reports.history import personal_report

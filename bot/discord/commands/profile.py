@@ -7,7 +7,7 @@ from discord import app_commands
 from bot.discord import notifications, options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.escaping import line
-from bot.discord.responses import replying
+from bot.discord.interaction_claims import replying
 from bot.domain.accounts import scope_of
 from bot.domain.ids import TokenId
 from bot.domain.notifications import NotificationKind
@@ -34,7 +34,7 @@ async def link(
     async with replying(interaction) as answer:
         store, viewer = context_of(interaction).store, await roles.viewer_of(interaction)
         made = await create_token(store, viewer.person, label, scope=scope_of(scope))
-        await answer.say(
+        await answer.conclude(
             f"Your token {made.token.id} ({line(made.token.label)}), shown only once; keep "
             f"it secret:\n```\n{made.secret}\n```\n`/profile revoke id:{made.token.id}` "
             "revokes it."
@@ -69,7 +69,7 @@ async def revoke(interaction: Interaction, number: options.Number) -> None:
         context = context_of(interaction)
         person = await context.person(interaction.user)
         await revoke_token(context.store, person.id, TokenId(number))
-        await answer.say(f"Token {number} is revoked.")
+        await answer.conclude(f"Token {number} is revoked.")
 
 
 @app_commands.command(description="Choose your notifications by direct message")
@@ -98,4 +98,6 @@ async def notices(
             NotificationKind.RECORD: record,
         }
         kinds = await notify.set_notifications(context.store, person.identity, choices)
-        await answer.say(f"You get notifications about: {notifications.describe_kinds(kinds)}.")
+        await answer.conclude(
+            f"You get notifications about: {notifications.describe_kinds(kinds)}."
+        )

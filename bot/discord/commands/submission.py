@@ -16,9 +16,16 @@ from typing_extensions import override
 
 from bot.discord import buttons, options, roles
 from bot.discord.channels import display_for, require_submission_channel
-from bot.discord.context import DiscordContext, Interaction, Tree, add_commands, context_of
-from bot.discord.interaction_claims import claiming, earlier_answers, interaction_key
-from bot.discord.responses import InteractionReply, replying
+from bot.discord.context import (
+    DiscordContext,
+    Interaction,
+    Tree,
+    add_commands,
+    context_of,
+    interaction_key,
+)
+from bot.discord.interaction_claims import earlier_answers, replying
+from bot.discord.responses import InteractionReply
 from bot.discord.submission_steps import full_report, status_of
 from bot.domain import acceptance
 from bot.domain.errors import UserError
@@ -97,7 +104,7 @@ async def withdraw(
         await moderation.withdraw(
             context_of(interaction).store, viewer, reason, SubmissionId(number)
         )
-        await answer.say(f"Submission #{number} is removed from its board.")
+        await answer.conclude(f"Submission #{number} is removed from its board.")
 
 
 @app_commands.command(description="Compare two submissions: times and source")
@@ -150,7 +157,7 @@ def _command(mode: Mode, description: str) -> app_commands.Command[Any, ..., Any
         leaderboard_name: str | None = None,
         gpus: str | None = None,
     ) -> None:
-        async with claiming(interaction) as answer:
+        async with replying(interaction) as answer:
             upload = SubmissionUpload(
                 file_name=script.filename,
                 content=await read(script),
@@ -169,7 +176,7 @@ _BLOCK = re.compile(r"```(?:[A-Za-z+#]*\n)?(?P<text>.*?)```", re.DOTALL)
 
 async def submit_this_file(interaction: Interaction, message: discord.Message) -> None:
     """Submit as ranked; the file's header names the board."""
-    async with claiming(interaction) as answer:
+    async with replying(interaction) as answer:
         if message.author.id != interaction.user.id:
             raise UserError("not-yours", "this message is from another person; submit your own")
         await submit_upload(answer, await _upload(message))
@@ -219,7 +226,7 @@ async def submit_upload(answer: InteractionReply, upload: SubmissionUpload) -> N
             raise
         await _ask_for_gpus(context, answer, upload)
         return
-    await answer.say(buttons.stored_message(answer.interaction, stored))
+    await buttons.say_stored(answer, stored)
 
 
 async def _store(
@@ -265,4 +272,4 @@ class SubmitMenus(options.GpuMenus):
     def acknowledge(
         self, interaction: Interaction
     ) -> AbstractAsyncContextManager[InteractionReply]:
-        return claiming(interaction, self.command, gpus=self.picked)
+        return replying(interaction, self.command, gpus=self.picked)

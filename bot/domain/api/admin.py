@@ -1,12 +1,14 @@
 """The bodies of `/api/v1/admin`, and those about finals, live workers and queues."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import date, datetime
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
 from bot.domain.api.base import WHOLE, GpuName, Name, Reason, RequestBody, ResponseBody, Time
+from bot.domain.costs import MOST_QUOTA, CostReport, Prices, Unit, Usage, UsageKind, cost
 from bot.domain.finals import DEFAULT_TOP, LEAST_TOP, MOST_TOP, Final, FinalRow
 from bot.domain.scoring import PairRatio
 from runners.contract.runner import Capabilities
@@ -53,6 +55,32 @@ class LimitOrder(LimitKey):
 
     most: Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
     window_s: Annotated[float, Field(ge=1, le=366 * 86_400)]
+
+
+class QuotaBody(DecisionBody):
+    """Which GPU time a quota counts; None covers every board, or all GPU types together."""
+
+    unit: Unit
+    each_person: bool = True
+    """Whether each person has the quota, or all people have it together."""
+    board: Name | None = None
+    gpu: GpuName | None = None
+
+
+class QuotaOrder(QuotaBody):
+    """GPU time of at most `most` seconds or dollars a day (UTC)."""
+
+    most: Annotated[float, Field(gt=0, le=MOST_QUOTA)]
+
+
+class QuotaAnswer(ResponseBody):
+    """A current quota of GPU time."""
+
+    unit: Unit
+    each_person: bool
+    board: str | None
+    gpu: str | None
+    most: float
 
 
 class Stopped(ResponseBody):
@@ -189,6 +217,7 @@ class RulesAnswer(ResponseBody):
     gpus: dict[str, str]
     """The notice of each paused GPU type."""
     bans: tuple[BanAnswer, ...]
+    quotas: tuple[QuotaAnswer, ...] = ()
 
 
 class DecisionAnswer(ResponseBody):
@@ -217,16 +246,44 @@ class DayAnswer(ResponseBody):
 
 
 class UsageAnswer(ResponseBody):
-    """The GPU time of one person's evaluations for one board on one GPU type."""
+    """The GPU time of one person on one board, GPU type and day (UTC).
 
+    `board` is empty for the checks of tasks. Only `submission` and `check` count for quotas.
+    """
+
+    day: date
     board: str
+    person_id: int
     person: str
     gpu: str
+    kind: UsageKind
     evaluations: int
     seconds: float
     """GPU seconds: with several GPUs, each one counts."""
     cost: float | None = None
-    """The cost of these seconds in the owner's currency; None when the GPU type has no price."""
+    """The cost of these seconds in dollars; None when the GPU type has no price."""
+
+    @classmethod
+    def of(cls, usage: Iterable[Usage], prices: Prices) -> "tuple[UsageAnswer, ...]":
+        """Return the lines with their costs."""
+        return tuple(
+            cls(**asdict(each), cost=cost(prices, each.gpu, each.seconds)) for each in usage
+        )
+
+
+class CostsAnswer(ResponseBody):
+    """Who used what on the last `days` days (UTC), today included."""
+
+    days: int
+    usage: tuple[UsageAnswer, ...]
+    prices: dict[str, float]
+    """Dollars per second of one GPU, by GPU type."""
+
+    @property
+    def report(self) -> CostReport:
+        """Return it as the domain has it."""
+        lines = (each.model_dump(exclude={"cost"}) for each in self.usage)
+        return CostReport(self.days, tuple(Usage(**line) for line in lines), self.prices)
 
 
 class StatsAnswer(ResponseBody):

@@ -90,9 +90,11 @@ class JobAnswer(ResponseBody):
     evaluation: Evaluation | None
     """Without the secret inputs of ranked runs."""
     cost: float | None = None
-    """The cost of its GPU seconds; None when the GPU type has no price."""
+    """The cost of its GPU seconds in dollars; None when the GPU type has no price."""
     confirmation: ConfirmationBody | None = None
     """Its comparison with the holder of one of the first places; None if it needs none."""
+    waits: str = ""
+    """The quota of GPU time that it waits for, in words; empty: none."""
     lost_place: LostPlaceBody | None = None
     """Who took one of the first places from it; None if none was lost."""
     ranks: Time | None = None

@@ -101,6 +101,8 @@ class CheckStep:
     done: int = 0
     total: int = 0
     finding: Finding | None = None
+    note: str = ""
+    """Why it does not continue yet; empty in general."""
 
 
 LONGEST_FAULT = 300

@@ -16,6 +16,7 @@ from bot.domain.api import publishing as bodies
 from bot.domain.api.base import MOST_ON_A_PAGE
 from bot.domain.board import Board, show_target
 from bot.domain.competition import Competition, CompetitionStandings
+from bot.domain.costs import CostReport
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.finals import Final, FinalRequest
 from bot.domain.ids import SubmissionId
@@ -196,6 +197,10 @@ class RemoteClient:
 
     def export_competition(self, name: str) -> AsyncGenerator[api.ExportPiece, None]:
         return export_pieces(self.client, "competitions", name)
+
+    async def costs(self, days: int) -> CostReport:
+        answer = await self.client.get("admin/costs", admin.CostsAnswer, {"days": days})
+        return answer.report
 
     async def start_final(self, request: FinalRequest, reason: str) -> Sequence[Final]:
         body = {"board": request.board, "gpu": request.gpu, "top": request.top, "reason": reason}

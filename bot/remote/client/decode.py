@@ -303,6 +303,7 @@ def _job(submission: Submission, answer: submissions.JobAnswer) -> Job:
         started_at=answer.started_at,
         finished_at=answer.finished_at,
         pool=answer.pool,
+        waits=answer.waits,
     )
 
 

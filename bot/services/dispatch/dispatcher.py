@@ -131,7 +131,8 @@ class Attempt:
     async def _store_stop(self) -> None:
         match self._stop:
             case CancelCause.CANCELLED:
-                await self._give_up(GiveUpReason.CANCELLED)
+                used_s = 0.0 if self._execution is None else self._execution.used_s
+                await self._give_up(GiveUpReason.CANCELLED, used_s=used_s)
             case CancelCause.DRAINED if not self.started or self.job.is_system_job:
                 await self._give_up(GiveUpReason.UNTOUCHED)
             case CancelCause.DRAINED:

@@ -148,7 +148,7 @@ class StoreQueue:
             case GiveUpReason.UNTOUCHED:
                 return await jobs.return_to_queue(job.id, job.fence)
             case GiveUpReason.CANCELLED:
-                return await jobs.end_cancelled(job.id, job.fence)
+                return await jobs.end_cancelled(job.id, job.fence, used_s)
             case _:
                 assert_never(reason)
 

@@ -181,7 +181,8 @@ async def _all_of(work: Sequence[Coroutine[None, None, T]]) -> tuple[T, ...]:
 
 async def _run_step(gpu: str, step: _Step, watch: Watch, limit: asyncio.Semaphore) -> Finding:
     def report(progress: Progress) -> None:
-        watch(CheckStep(gpu, step.name, progress.stage.value, progress.done, progress.total))
+        counts = progress.done, progress.total
+        watch(CheckStep(gpu, step.name, progress.stage.value, *counts, note=progress.note))
 
     async with limit:
         finding = await step.run(report)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.board import Board
 from bot.domain.competition import Competition, NewCompetition
+from bot.domain.costs import GpuTime, jobs_need
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.publication import (
@@ -31,8 +32,9 @@ from bot.services.publishing.publish import (
     validate_publish,
     with_gpus,
 )
+from bot.services.submissions import require_gpu_time
 from runners.contract.runner import Runner
-from runners.contract.task import Grader
+from runners.contract.task import Grader, Mode
 
 MOST_COMPETITIONS = 50
 """The most competitions of one person."""
@@ -106,6 +108,10 @@ class Pipeline:
         if unchecked:
             return _settled(draft, ()), ()
         gpus = named_gpus(draft.request, draft.task, await self.store.boards.find(name))
+        whose = GpuTime(draft.request.person, None, "")
+        await require_gpu_time(
+            self.store, self.clock, jobs_need(draft.task, Mode.RANKED, gpus, whose)
+        )
         self.say(f"running the solutions of {name} on {', '.join(gpus)}")
         runners = self.runners
         if not runners and self.find_runners is not None:

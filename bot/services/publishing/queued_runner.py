@@ -18,6 +18,7 @@ from bot.ports import Store
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import CallId, Capabilities, ProgressSink, Runner, RunnerError
 from runners.contract.task import TaskDefinition
+from runners.contract.verdict import Stage
 
 POLL_S = 0.5
 """Seconds between two polls of a run."""
@@ -76,8 +77,9 @@ class QueuedRunner:
             if run.evaluation is not None:
                 return run.evaluation
             _require_unfinished(run)
-            if run.progress is not None and run.progress != reported:
-                reported = run.progress
+            found = _waiting(run) or run.progress
+            if found is not None and found != reported:
+                reported = found
                 progress(reported)
             if run.state is JobState.RUNNING:
                 absent_s = 0.0
@@ -95,6 +97,13 @@ class QueuedRunner:
 
     async def aclose(self) -> None:
         """Do nothing: the runner belongs to its worker."""
+
+
+def _waiting(run: QueuedRun) -> Progress | None:
+    """Return that a run waits for a quota of GPU time; None if it does not."""
+    if run.state is not JobState.QUEUED or not run.waits:
+        return None
+    return Progress(stage=Stage.PREPARE, note=run.waits)
 
 
 def _require_unfinished(run: QueuedRun) -> None:

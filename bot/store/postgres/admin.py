@@ -6,7 +6,7 @@ from asyncpg import Record
 
 from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId
-from bot.domain.records import AuditEntry, DayCount, Schema, Tally, Usage
+from bot.domain.records import AuditEntry, DayCount, Schema, Tally
 from bot.domain.submission import Exclusion, ExclusionKind, NewSubmission, RateLimit, banned
 from bot.ports import Clock
 from bot.store.migrate import known_migrations
@@ -196,13 +196,6 @@ class PostgresStatistics:
     async def verdicts(self, since: datetime) -> dict[Verdict, int]:
         found = await self._database.rows("statistics.verdicts", since)
         return {Verdict(row["verdict"]): row["count"] for row in found}
-
-    async def usage(self, since: datetime) -> tuple[Usage, ...]:
-        found = await self._database.rows("statistics.usage", since)
-        return tuple(
-            Usage(row["board"], row["person"], row["gpu"], row["evaluations"], row["seconds"])
-            for row in found
-        )
 
 
 class PostgresOperations:

@@ -8,7 +8,7 @@ from asyncpg import Record
 from bot.domain import records
 from bot.domain.ids import BoardId, JobId, NotificationId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.notifications import Delivery, Notification, NotificationKind
-from bot.domain.submission import Display
+from bot.domain.submission import Display, KeptAnswer, ThreadKey
 from bot.ports import Clock
 from bot.store.postgres.database import Connection, Database, query, storable
 
@@ -159,11 +159,58 @@ class PostgresDisplays:
         row = await self._database.row("displays.find", submission)
         return None if row is None else _display(row)
 
+    async def converse(self, person: PersonId, conversation: str) -> None:
+        await self._database.rows("people.converse", person, conversation)
+
+    async def conversation(self, person: PersonId) -> str | None:
+        row = await self._database.row("people.conversation", person)
+        return None if row is None else row["conversation"]
+
 
 def _display(row: Record) -> Display:
     """Convert a row of `displays` with its submission's person."""
     submission, person = SubmissionId(row["submission"]), PersonId(row["person"])
     return Display(submission, person, row["door"], row["place"], row["claims"])
+
+
+class PostgresBoardThreads:
+    """Threads by front end, guild, board and person; 0 stands for no person."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def find(self, key: ThreadKey) -> str | None:
+        row = await self._database.row("board_threads.find", *_thread_values(key))
+        return None if row is None else row["thread"]
+
+    async def claim(
+        self, key: ThreadKey, owner: str, lease: timedelta, lost: str | None = None
+    ) -> int | None:
+        now = self._clock.now()
+        values = *_thread_values(key), owner, now, now + lease, lost
+        row = await self._database.row("board_threads.claim", *values)
+        return None if row is None else row["claims"]
+
+    async def save(self, key: ThreadKey, owner: str, thread: str) -> bool:
+        values = *_thread_values(key), owner, thread, self._clock.now()
+        return await self._database.row("board_threads.save", *values) is not None
+
+    async def release(self, key: ThreadKey, owner: str) -> bool:
+        row = await self._database.row("board_threads.release", *_thread_values(key), owner)
+        return row is not None
+
+    async def use(self, key: ThreadKey) -> bool:
+        values = *_thread_values(key), self._clock.now()
+        return await self._database.row("board_threads.use", *values) is not None
+
+    async def idle(self, door: str, guild: str) -> tuple[str, ...]:
+        found = await self._database.rows("board_threads.idle", door, guild)
+        return tuple(row["thread"] for row in found)
+
+
+def _thread_values(key: ThreadKey) -> tuple[str, str, BoardId, int]:
+    return key.door, key.guild, key.board, key.person or 0
 
 
 class PostgresInteractions:
@@ -203,8 +250,21 @@ class PostgresInteractions:
     async def release(self, interaction: str, owner: str, pause: timedelta) -> bool:
         return await self._changed("interactions.release", interaction, owner, pause)
 
-    async def finish(self, interaction: str, owner: str) -> bool:
-        return await self._changed("interactions.finish", interaction, owner, timedelta())
+    async def save_request(self, interaction: str, owner: str, request: str) -> bool:
+        row = await self._database.row("interactions.save_request", interaction, owner, request)
+        return row is not None
+
+    async def finish(self, interaction: str, owner: str, *, keep_token: bool = False) -> bool:
+        values = interaction, owner, self._clock.now(), keep_token
+        return await self._database.row("interactions.finish", *values) is not None
+
+    async def answer_of(self, interaction: str) -> KeptAnswer:
+        since = self._clock.now() - records.TOKEN_TTL
+        row = await self._database.row("interactions.answer_of", interaction, since)
+        return KeptAnswer(*(row or ()))
+
+    async def drop_token(self, interaction: str) -> bool:
+        return await self._database.row("interactions.drop_token", interaction) is not None
 
     async def _changed(self, name: str, interaction: str, owner: str, after: timedelta) -> bool:
         now = self._clock.now()

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
+from bot.domain.costs import reserved
 from bot.domain.errors import StoreError
 from bot.domain.ids import CheckRunId, JobId, PersonId, PublicationId
 from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, JobState, QueuedRun
@@ -11,6 +12,7 @@ from bot.domain.publication import PER_PERSON, NewPublication, Publication, Publ
 from bot.ports import Clock
 from bot.store.postgres.database import Database
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
+from runners.contract.verdict import Verdict
 
 
 class PostgresPublications:
@@ -146,6 +148,7 @@ class PostgresCheckRuns:
             CHECK_ATTEMPTS,
             self._clock.now(),
             digest,
+            *reserved(request.task, request.mode, request.gpu),
         )
         added = await self._database.row("check_runs.add", *values)
         # One that was added with this key in the meantime is visible only to the next statement.
@@ -169,8 +172,9 @@ class PostgresCheckRuns:
 
     async def accept(self, job: JobId, fence: int, evaluation: Evaluation) -> bool:
         text = evaluation.model_dump_json(exclude={"files"})
-        now = self._clock.now()
-        return await self._database.row("check_runs.accept", job, fence, text, now) is not None
+        used = evaluation.gpu_s, evaluation.verdict is Verdict.TASK_ERROR
+        values = job, fence, text, self._clock.now(), *used
+        return await self._database.row("check_runs.accept", *values) is not None
 
 
 def _check_run(row: asyncpg.Record) -> QueuedRun:
@@ -182,4 +186,5 @@ def _check_run(row: asyncpg.Record) -> QueuedRun:
         error=row["error"],
         progress=progress and Progress.model_validate_json(progress),
         evaluation=evaluation and Evaluation.model_validate_json(evaluation),
+        waits=row["waits"],
     )

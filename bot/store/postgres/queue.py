@@ -1,14 +1,14 @@
-"""Jobs and workers in Postgres."""
+"""Jobs in Postgres."""
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import structlog
 from asyncpg import Record
-from pydantic import TypeAdapter, ValidationError
 
+from bot.domain.costs import Prices
 from bot.domain.errors import StoreError
 from bot.domain.ids import NO_SUBMISSION, EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import (
@@ -17,7 +17,6 @@ from bot.domain.job import (
     Job,
     JobEvent,
     JobState,
-    Worker,
     after_cancel,
     after_failure,
     after_loss,
@@ -27,10 +26,9 @@ from bot.domain.job import (
 from bot.domain.reference_times import machine_of
 from bot.domain.scoring import ScoreValue
 from bot.ports import Clock
-from bot.ports.queue import EMPTY
+from bot.store.postgres.costs import postpone
 from bot.store.postgres.database import Connection, Database, query, storable
 from runners.contract.evaluation import Evaluation
-from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 
 EXPIRED_AT_ONCE = 500
@@ -42,9 +40,10 @@ _log = structlog.get_logger(__name__)
 class PostgresJobs:
     """One row per job; each write of a worker names the fence of its lease."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, prices: Prices) -> None:
         self._database = database
         self._clock = clock
+        self._prices = prices
 
     async def claim(self, claim: Claim) -> tuple[Job, ...]:
         claimed: list[Job] = []
@@ -65,15 +64,11 @@ class PostgresJobs:
                 return []
             now = self._clock.now()
             free_by_pool = {"": free, **claim.pools.get(gpu, {})}
+            rooms = list(free_by_pool), [min(free, each) for each in free_by_pool.values()]
+            await postpone(connection, self._prices, (gpu, free, now, *rooms))
+            until = now + claim.lease
             found = await connection.fetch(
-                query("jobs.claim"),
-                gpu,
-                free,
-                now,
-                claim.worker,
-                now + claim.lease,
-                list(free_by_pool),
-                [min(free, each) for each in free_by_pool.values()],
+                query("jobs.claim"), gpu, free, now, claim.worker, until, *rooms
             )
         return [_job(row) for row in found]
 
@@ -119,24 +114,38 @@ class PostgresJobs:
         def change(held: Job, now: datetime) -> Job:
             return after_failure(held, storable(error), now, final=final, used_s=used_s)
 
-        return await self._leave(job, fence, change)
+        return await self._leave(job, fence, change, (used_s, True))
 
     async def mark_lost(self, job: JobId, fence: int, error: str) -> bool:
         text = storable(error)
-        return await self._leave(job, fence, lambda held, now: after_loss(held, text, now))
+        return await self._leave(job, fence, lambda held, now: after_loss(held, text, now), None)
 
     async def return_to_queue(self, job: JobId, fence: int) -> bool:
-        return await self._leave(job, fence, after_return)
+        return await self._leave(job, fence, after_return, (0.0, True))
 
-    async def end_cancelled(self, job: JobId, fence: int) -> bool:
-        return await self._leave(job, fence, after_cancel)
+    async def end_cancelled(self, job: JobId, fence: int, used_s: float = 0.0) -> bool:
+        return await self._leave(job, fence, after_cancel, (used_s, False))
 
-    async def _leave(self, job: JobId, fence: int, change: Callable[[Job, datetime], Job]) -> bool:
-        """End a worker's lease with this change of the job; return whether it had the lease."""
+    async def _leave(
+        self,
+        job: JobId,
+        fence: int,
+        change: Callable[[Job, datetime], Job],
+        used: tuple[float, bool] | None,
+    ) -> bool:
+        """End a worker's lease with this change of the job; return whether it had the lease.
+
+        `used` is how many seconds the attempt evaluated, and whether the fault is ours; None if it
+        was lost.
+        """
         async with self._database.transaction() as connection:
             row = await connection.fetchrow(query("jobs.lock_held"), job, fence)
             if row is not None:
                 now = self._clock.now()
+                if used is None:
+                    await connection.execute(query("costs.add_lost"), [job], now)
+                elif used[0]:
+                    await connection.execute(query("costs.add_used"), job, *used, now)
                 await _move(connection, [change(_job(row), now)], now)
         return row is not None
 
@@ -166,6 +175,7 @@ class PostgresJobs:
         async with self._database.transaction() as connection:
             found = await connection.fetch(query("jobs.lock_expired"), now, EXPIRED_AT_ONCE)
             lost = [_job(row) for row in found]
+            await connection.execute(query("costs.add_lost"), [job.id for job in lost], now)
             await _move(connection, [after_lost_lease(job, now) for job in lost], now)
             gpus = [job.gpu for job in lost]
             await connection.execute(query("operations.count_lost_leases"), gpus)
@@ -278,6 +288,9 @@ def _job(row: Record) -> Job:
         pool=row["pool"],
         check_run=row["check_run"],
         used_s=row["used_s"],
+        limit_s=row["limit_s"],
+        cards=row["cards"],
+        waits=row["waits"],
     )
 
 
@@ -299,52 +312,3 @@ _NAMED_WORKER = re.compile(r"\Aworker \S+ vanished")
 def without_worker(error: str | None) -> str | None:
     """Return a job's stored error without the worker's name that older versions included."""
     return None if error is None else _NAMED_WORKER.sub("the worker vanished", error)
-
-
-_OFFERS = TypeAdapter(dict[str, Capabilities])
-
-
-class PostgresWorkers:
-    """One row per worker, valid until its lease expires."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
-    async def announce(
-        self,
-        worker: str,
-        gpus: Sequence[str] | None,
-        lease: timedelta,
-        offers: Mapping[str, Capabilities] = EMPTY,
-    ) -> None:
-        now = self._clock.now()
-        offered = None if gpus is None else list(gpus)
-        text = _OFFERS.dump_json(dict(offers)).decode()
-        await self._database.rows("workers.announce", worker, offered, now + lease, now, text)
-
-    async def leave(self, worker: str) -> None:
-        await self._database.rows("workers.leave", worker)
-
-    async def reporting(self) -> frozenset[str]:
-        now = self._clock.now()
-        return frozenset(each.name for each in await self.alive() if not each.is_silent(now))
-
-    async def alive(self) -> tuple[Worker, ...]:
-        return tuple(
-            Worker(
-                row["name"],
-                None if row["gpus"] is None else tuple(row["gpus"]),
-                _offers(row),
-                row["seen_at"],
-                row["running"],
-            )
-            for row in await self._database.rows("workers.alive", self._clock.now())
-        )
-
-
-def _offers(row: Record) -> Mapping[str, Capabilities]:
-    try:
-        return _OFFERS.validate_json(row["offers"] or "{}")
-    except ValidationError:  # a worker of another version wrote it
-        return EMPTY

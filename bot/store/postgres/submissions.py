@@ -130,6 +130,8 @@ def _values(new: NewSubmission, now: datetime) -> tuple[object, ...]:
         new.judged_again,
         None if new.profile is None else new.profile.model_dump_json(exclude_none=True),
         storable(new.warning),
+        new.limit_s,
+        new.cards,
     )
 
 

@@ -26,16 +26,17 @@ run as (
 ),
 queued as (
     insert into jobs (
-        check_run, person, gpu, mode, priority, turn, max_attempts, run_at, created_at, moved_at
+        check_run, person, gpu, mode, priority, turn, max_attempts, run_at, created_at, moved_at,
+        limit_s, cards
     )
-    select run.id, person, $4, $5, $6, next_turn(person, $4, $6), $7, $8, $8, $8
+    select run.id, person, $4, $5, $6, next_turn(person, $4, $6), $7, $8, $8, $8, $10, $11
     from run join home on home.id = release
     returning id as job
 )
 select job from present union all select job from queued
 
 -- name: get
-select jobs.id as job, gpu, jobs.state, error, progress, evaluation
+select jobs.id as job, gpu, jobs.state, error, progress, evaluation, waits
 from jobs join check_runs on check_runs.id = check_run join releases on releases.id = release
 where jobs.id = $1 and cancelled is null
 
@@ -54,7 +55,7 @@ with ended as (
     update jobs set state = 'succeeded', error = null, lease_until = null,
         finished_at = $4, moved_at = $4
     where id = $1 and fence = $2 and state = 'running'
-    returning check_run
+    returning id as job, check_run
 )
 update check_runs set evaluation = $3 from ended where check_runs.id = check_run
-returning check_runs.id
+returning check_runs.id, add_gpu_time(job, $5, $6, $4)

@@ -27,10 +27,24 @@ update interactions set owner = null, lease_until = $3, tries = tries - 1
 where id = $1 and owner = $2 and done_at is null
 returning id
 
+-- name: save_request
+update interactions set request = $3 where id = $1 and owner = $2 and done_at is null
+returning id
+
 -- name: finish
 update interactions
-set request = null, token = null, owner = null, lease_until = null, done_at = $3
+set request = null, token = case when $4 then token end, owner = null, lease_until = null,
+    done_at = $3
 where id = $1 and owner = $2 and done_at is null
+returning id
+
+-- name: answer_of
+select done_at is not null as done, case when asked_at > $2 then token end as token
+from interactions where id = $1
+
+-- name: drop_token
+update interactions set token = null
+where id = $1 and token is not null and done_at is not null
 returning id
 
 -- name: delete_finished

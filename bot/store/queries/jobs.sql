@@ -27,7 +27,7 @@ picked as materialized (
 claimed as (
     update jobs set
         state = 'running', attempt = attempt + 1, fence = fence + 1, worker = $4,
-        lease_until = $5, started_at = coalesce(started_at, $3), moved_at = $3
+        lease_until = $5, started_at = coalesce(started_at, $3), moved_at = $3, waits = ''
     where id = any (array(select id from picked))
     returning *
 ),
@@ -87,7 +87,7 @@ untold as (
     insert into untold (job)
     select id from ended where $8::float8 is not null and not exists (select from timed)
 )
-select id from ended
+select id, add_gpu_time(id, $12, $3 = 'task_error', $10) from ended
 
 -- name: lock_held
 -- Here and below no key is locked. Otherwise `add_progress`, which has locked the submission and refers to

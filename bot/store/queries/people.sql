@@ -8,3 +8,10 @@ select * from people where id = $1
 
 -- name: find
 select * from people where identity = $1
+
+-- name: converse
+update people set conversation = $2 where id = $1 and conversation is distinct from $2
+returning id
+
+-- name: conversation
+select conversation from people where id = $1

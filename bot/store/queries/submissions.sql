@@ -20,11 +20,12 @@ added as (
 queued as (
     insert into jobs (
         submission, person, gpu, mode, priority, turn, max_attempts, run_at, created_at, moved_at,
-        pool
+        pool, limit_s, cards
     )
     select id, person, gpu, mode, $9, next_turn(person, gpu, $9), $10,
         created_at, created_at, created_at,
-        coalesce((select pools ->> gpu from home where mode = 'ranked'), '')
+        coalesce((select pools ->> gpu from home where mode = 'ranked'), ''),
+        $17, case when gpu = 'CPU' then 1 else $18 end
     from added, unnest(gpus) as gpu
 ),
 shown as (

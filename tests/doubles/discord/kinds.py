@@ -10,6 +10,7 @@ class ChannelKind(IntEnum):
     DM = 1
     CATEGORY = 4
     NEWS = 5
+    NEWS_THREAD = 10
     PUBLIC_THREAD = 11
     PRIVATE_THREAD = 12
     FORUM = 15
@@ -31,6 +32,7 @@ class Flag(IntFlag):
     HAS_THREAD = 1 << 5
     EPHEMERAL = 1 << 6
     LOADING = 1 << 7
+    SUPPRESS_NOTIFICATIONS = 1 << 12
     COMPONENTS_V2 = 1 << 15
 
 

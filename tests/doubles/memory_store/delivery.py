@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.domain.ids import JobId, NotificationId, SubmissionId
+from bot.domain.ids import JobId, NotificationId, PersonId, SubmissionId
 from bot.domain.notifications import Delivery, Notification, NotificationKind
 from bot.domain.records import UnannouncedScore
-from bot.domain.submission import Display
+from bot.domain.submission import Display, ThreadKey
 from bot.store.postgres.database import storable
-from tests.doubles.memory_store.tables import Posted, Shown, Tables
+from tests.doubles.memory_store.tables import Posted, Shown, Tables, ThreadRow
 
 
 class MemoryDisplays:
@@ -66,6 +66,12 @@ class MemoryDisplays:
     async def find(self, submission: SubmissionId) -> Display | None:
         return self._display(submission) if submission in self._tables.displays else None
 
+    async def converse(self, person: PersonId, conversation: str) -> None:
+        self._tables.conversations[person] = conversation
+
+    async def conversation(self, person: PersonId) -> str | None:
+        return self._tables.conversations.get(person)
+
     def _held(self, owner: str) -> Iterator[tuple[SubmissionId, Shown]]:
         for number, shown in sorted(self._tables.displays.items()):
             if shown.owner == owner and not shown.finished:
@@ -78,6 +84,67 @@ class MemoryDisplays:
         shown = self._tables.displays[number]
         person = self._tables.submissions[number].person
         return Display(number, person, shown.door, shown.place, shown.claims)
+
+
+class MemoryBoardThreads:
+    """Threads by their keys; each is created under a lease."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def find(self, key: ThreadKey) -> str | None:
+        row = self._tables.threads.get(key)
+        return None if row is None else row.thread
+
+    async def claim(
+        self, key: ThreadKey, owner: str, lease: timedelta, lost: str | None = None
+    ) -> int | None:
+        now = self._tables.clock.now()
+        row = self._tables.threads.get(key, ThreadRow(now))
+        if row.thread not in {None, lost} or (row.lease_until and row.lease_until > now):
+            return None
+        claims = row.claims + 1
+        self._put(key, row, owner=owner, lease_until=now + lease, claims=claims)
+        return claims
+
+    async def save(self, key: ThreadKey, owner: str, thread: str) -> bool:
+        now = self._tables.clock.now()
+        return self._end(key, owner, thread=thread, used_at=now)
+
+    async def release(self, key: ThreadKey, owner: str) -> bool:
+        return self._end(key, owner)
+
+    async def use(self, key: ThreadKey) -> bool:
+        row = self._tables.threads.get(key)
+        if row is not None:
+            self._put(key, row, used_at=self._tables.clock.now())
+        return row is not None
+
+    async def idle(self, door: str, guild: str) -> tuple[str, ...]:
+        busy = {
+            (self._tables.submissions[number].board, self._tables.submissions[number].person)
+            for number, shown in self._tables.displays.items()
+            if shown.door == door and not shown.finished
+        }
+        found = [
+            (row.used_at, row.thread)
+            for key, row in self._tables.threads.items()
+            if (key.door, key.guild) == (door, guild)
+            and key.person is not None
+            and row.thread is not None
+            and (key.board, key.person) not in busy
+        ]
+        return tuple(thread for _, thread in sorted(found))
+
+    def _end(self, key: ThreadKey, owner: str, **changes: object) -> bool:
+        row = self._tables.threads.get(key)
+        if row is None or row.owner != owner:
+            return False
+        self._put(key, row, owner=None, lease_until=None, **changes)
+        return True
+
+    def _put(self, key: ThreadKey, row: ThreadRow, **changes: object) -> None:
+        self._tables.threads[key] = replace(row, **changes)  # type: ignore[arg-type]
 
 
 class MemoryListeners:

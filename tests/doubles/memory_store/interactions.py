@@ -9,6 +9,7 @@ from bot.domain.records import (
     InteractionRequest,
     OpenRequest,
 )
+from bot.domain.submission import KeptAnswer
 from bot.ports import Clock
 from bot.store.postgres.database import storable
 
@@ -77,12 +78,33 @@ class MemoryInteractions:
             row.told = replace(row.told, tries=row.told.tries - 1)
         return row is not None
 
-    async def finish(self, interaction: str, owner: str) -> bool:
+    async def save_request(self, interaction: str, owner: str, request: str) -> bool:
+        row = self._held(interaction, owner)
+        if row is not None:
+            row.told = replace(row.told, request=storable(request))
+        return row is not None
+
+    async def finish(self, interaction: str, owner: str, *, keep_token: bool = False) -> bool:
         row = self._held(interaction, owner)
         if row is not None:
             row.owner, row.done_at = None, self._clock.now()
-            row.told = replace(row.told, request="", token=None)
+            token = row.told.token if keep_token else None
+            row.told = replace(row.told, request="", token=token)
         return row is not None
+
+    async def answer_of(self, interaction: str) -> KeptAnswer:
+        row = self._rows.get(interaction)
+        if row is None:
+            return KeptAnswer()
+        is_valid = row.told.at > self._clock.now() - TOKEN_TTL
+        return KeptAnswer(row.done_at is not None, row.told.token if is_valid else None)
+
+    async def drop_token(self, interaction: str) -> bool:
+        row = self._rows.get(interaction)
+        if row is None or row.done_at is None or row.told.token is None:
+            return False
+        row.told = replace(row.told, token=None)
+        return True
 
     async def delete_finished(self) -> int:
         now = self._clock.now()

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
 
+from bot.domain.costs import reserved
 from bot.domain.ids import NO_SUBMISSION, CheckRunId, JobId, PersonId, PublicationId
 from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, Job, JobState, QueuedRun
 from bot.domain.publication import PER_PERSON, NewPublication, Publication, PublicationSummary
 from bot.services.publishing.queued_runner import COMMAND
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.task import TaskDefinition
+from runners.contract.verdict import Verdict
 from tests.doubles.memory_store.tables import StoredRun, Tables
 
 
@@ -223,6 +225,7 @@ class MemoryCheckRuns:
 
     def _new_job(self, person: PersonId, request: EvaluationRequest) -> Job:
         number, now = self._tables.next_id(), self._tables.clock.now()
+        limit_s, cards = reserved(request.task, request.mode, request.gpu)
         return Job(
             id=JobId(number),
             submission=NO_SUBMISSION,
@@ -244,6 +247,8 @@ class MemoryCheckRuns:
             started_at=None,
             finished_at=None,
             check_run=CheckRunId(number),
+            limit_s=limit_s,
+            cards=cards,
         )
 
     async def get(self, job: JobId) -> QueuedRun | None:
@@ -251,7 +256,8 @@ class MemoryCheckRuns:
         if run is None or self._publications.open_person(run.publication) is None:
             return None
         found = self._tables.jobs[job]
-        return QueuedRun(job, found.gpu, found.state, found.error, run.progress, run.evaluation)
+        state, error, waits = found.state, found.error, found.waits
+        return QueuedRun(job, found.gpu, state, error, run.progress, run.evaluation, waits)
 
     async def request(self, run: CheckRunId) -> EvaluationRequest | None:
         found = self._tables.check_runs.get(JobId(run))
@@ -269,6 +275,8 @@ class MemoryCheckRuns:
             return False
         kept = evaluation.model_copy(update={"files": ()})
         self._tables.check_runs[job] = replace(self._tables.check_runs[job], evaluation=kept)
+        fault = evaluation.verdict is Verdict.TASK_ERROR
+        self._tables.add_gpu_time(held, evaluation.gpu_s, by_fault=fault)
         now = self._tables.clock.now()
         self._tables.put(replace(held, state=JobState.SUCCEEDED, error=None, finished_at=now))
         return True

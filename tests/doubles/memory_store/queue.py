@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from bot.domain.costs import day_after, day_of, shortage
 from bot.domain.errors import StoreError
 from bot.domain.ids import EventId, JobId, PersonId, SubmissionId, is_system_submission
 from bot.domain.job import (
@@ -24,9 +25,12 @@ from bot.domain.records import StoredEvaluation
 from bot.domain.reference_times import machine_of
 from bot.domain.scoring import ScoreValue
 from bot.ports.queue import EMPTY
+from bot.store.postgres.costs import AGAIN_LATER, AGAIN_SOON
 from bot.store.postgres.database import storable
 from runners.contract.evaluation import Evaluation
 from runners.contract.runner import Capabilities
+from runners.contract.verdict import Verdict
+from tests.doubles.memory_store.costs import counted, reservation
 from tests.doubles.memory_store.tables import Pool, Tables
 
 
@@ -40,10 +44,42 @@ class MemoryJobs:
         claimed: list[Job] = []
         for gpu in sorted(claim.slots):
             room = min(claim.slots[gpu], self._room(gpu))
-            due = [job for job in self._queued(gpu) if job.run_at <= self._tables.clock.now()]
-            line = _claimable(due, claim.pools.get(gpu, {}))
-            claimed += [self._lease(job, claim) for job in line[: max(0, room)]]
+            line = self._line(gpu, claim, room)
+            while self._postpone_some(line):
+                line = self._line(gpu, claim, room)
+            claimed += [self._lease(job, claim) for job in line]
         return tuple(claimed)
+
+    def _line(self, gpu: str, claim: Claim, room: int) -> list[Job]:
+        due = [job for job in self._queued(gpu) if job.run_at <= self._tables.clock.now()]
+        return _claimable(due, claim.pools.get(gpu, {}))[: max(0, room)]
+
+    def _postpone_some(self, line: Iterable[Job]) -> bool:
+        """Let the first job without room in a quota wait, and those like it."""
+        tables, now = self._tables, self._tables.clock.now()
+        planned, fitting = list(counted(tables, day_of(now))), set()
+        for job in (each for each in line if tables.kind_of(each).counts):
+            need = reservation(tables, job)
+            short = shortage(tables.quotas.values(), planned, tables.prices, need)
+            if short is None:
+                planned.append(need)
+                fitting.add(job.id)
+                continue
+            again = AGAIN_SOON if short.ends_with_jobs else AGAIN_LATER
+            until, key = min(now + again, day_after(now)), short.quota.key
+            for other in self._queued(job.gpu):
+                its = reservation(tables, other)
+                if (
+                    tables.kind_of(other).counts
+                    and other.run_at <= now
+                    and other.id not in fitting
+                    and its.reserved_s >= need.reserved_s
+                    and (not key.each_person or its.person == need.person)
+                    and key.board in {None, its.board}
+                ):
+                    tables.put(replace(other, run_at=until, waits=short.notice))
+            return True
+        return False
 
     async def attach(self, job: JobId, fence: int, call: str) -> bool:
         held = self._tables.held(job, fence)
@@ -80,6 +116,8 @@ class MemoryJobs:
             self._tables.scores[job] = score
             self._tables.unannounced.append(job)
         ended = replace(held, state=JobState.SUCCEEDED, error=None, finished_at=now)
+        fault = evaluation.verdict is Verdict.TASK_ERROR
+        self._tables.add_gpu_time(held, evaluation.gpu_s, by_fault=fault)
         self._tables.put(ended)
         return True
 
@@ -97,12 +135,14 @@ class MemoryJobs:
         if held is not None:
             now = self._tables.clock.now()
             failed = after_failure(held, storable(error), now, final=final, used_s=used_s)
+            self._add_used(held, used_s, by_fault=True)
             self._tables.put(failed)
         return held is not None
 
     async def mark_lost(self, job: JobId, fence: int, error: str) -> bool:
         held = self._tables.held(job, fence)
         if held is not None:
+            self._add_lost(held)
             self._tables.put(after_loss(held, storable(error), self._tables.clock.now()))
         return held is not None
 
@@ -112,11 +152,19 @@ class MemoryJobs:
             self._tables.put(after_return(held, self._tables.clock.now()))
         return held is not None
 
-    async def end_cancelled(self, job: JobId, fence: int) -> bool:
+    async def end_cancelled(self, job: JobId, fence: int, used_s: float = 0.0) -> bool:
         held = self._tables.held(job, fence)
         if held is not None:
+            self._add_used(held, used_s, by_fault=False)
             self._tables.put(after_cancel(held, self._tables.clock.now()))
         return held is not None
+
+    def _add_used(self, held: Job, used_s: float, *, by_fault: bool) -> None:
+        if used_s:
+            self._tables.add_gpu_time(held, used_s * held.cards, by_fault=by_fault)
+
+    def _add_lost(self, held: Job) -> None:
+        self._tables.add_gpu_time(held, self._tables.time_since_claim(held), by_fault=True)
 
     async def request_cancel(self, submission: SubmissionId) -> int:
         affected = [
@@ -145,6 +193,7 @@ class MemoryJobs:
         expired = [job for job, until in self._tables.leases.items() if until < now]
         for job in expired:
             self._tables.lost_leases[self._tables.jobs[job].gpu] += 1
+            self._add_lost(self._tables.jobs[job])
             self._tables.put(after_lost_lease(self._tables.jobs[job], now))
         return len(expired)
 
@@ -231,10 +280,12 @@ class MemoryJobs:
             fence=job.fence + 1,
             worker=storable(claim.worker),
             started_at=job.started_at or now,
+            waits="",
         )
         self._tables.put(leased)
         self._tables.pass_turn(job)
         self._tables.leases[job.id] = now + claim.lease
+        self._tables.claimed_at[job.id] = now
         return leased
 
 

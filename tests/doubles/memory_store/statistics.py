@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.ids import BoardId, PersonId, is_system_submission
 from bot.domain.job import JobState
-from bot.domain.records import BUCKETS_S, CONFIRMATION, REFERENCE, DayCount, Schema, Tally, Usage
+from bot.domain.records import BUCKETS_S, CONFIRMATION, REFERENCE, DayCount, Schema, Tally
 from runners.contract.verdict import Verdict
 from tests.doubles.memory_store.tables import Tables
 
@@ -43,20 +43,6 @@ class MemoryStatistics:
             each for each in everything if not is_system_submission(jobs[each.job].submission)
         ]
         return dict(Counter(each.evaluation.verdict for each in stored if each.at >= since))
-
-    async def usage(self, since: datetime) -> tuple[Usage, ...]:
-        tables = self._tables
-        found: dict[tuple[str, PersonId, str, str], list[float]] = defaultdict(list)
-        for each in tables.evaluations.values():
-            if each.at >= since:
-                made = tables.submissions[tables.jobs[each.job].submission]
-                kind = " (confirmations)" if made.id in tables.confirmation_runs else ""
-                key = (tables.boards[made.board].name, made.person, kind, each.gpu)
-                found[key].append(each.evaluation.gpu_s)
-        return tuple(
-            Usage(board, tables.people[person].name + kind, gpu, len(spent), sum(spent))
-            for (board, person, kind, gpu), spent in sorted(found.items())
-        )
 
 
 _SCHEMA = Schema(0, 0)

@@ -7,6 +7,7 @@ from copy import copy
 
 from typing_extensions import override
 
+from bot.domain.costs import NO_PRICES, Prices
 from bot.domain.job import Notice
 from bot.ports import Clock
 from bot.store.postgres.events import Subscriptions
@@ -14,7 +15,9 @@ from tests.doubles.memory_store.accounts import MemoryPeople, MemoryRights, Memo
 from tests.doubles.memory_store.boards import MemoryBoards
 from tests.doubles.memory_store.competitions import MemoryCompetitions
 from tests.doubles.memory_store.confirmations import MemoryConfirmations, MemoryFinals
+from tests.doubles.memory_store.costs import MemoryCosts
 from tests.doubles.memory_store.delivery import (
+    MemoryBoardThreads,
     MemoryDisplays,
     MemoryListeners,
     MemoryOutbox,
@@ -32,8 +35,8 @@ from tests.doubles.memory_store.tables import Tables
 class MemoryStore:
     """Every role of the store; its data is lost when the process ends."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._tables = tables = Tables(clock, Subscriptions())
+    def __init__(self, clock: Clock, prices: Prices = NO_PRICES) -> None:
+        self._tables = tables = Tables(clock, Subscriptions(), prices=prices)
         self._turn: AbstractAsyncContextManager[None] = asyncio.Lock()
         self.people = MemoryPeople(tables)
         self.boards = MemoryBoards(tables)
@@ -47,9 +50,11 @@ class MemoryStore:
         self.finals = MemoryFinals(tables)
         self.requests = MemoryRequests(tables, self.submissions)
         self.moderation = MemoryModeration(tables)
+        self.costs = MemoryCosts(tables)
         self.tokens = MemoryTokens(tables)
         self.rights = MemoryRights(clock)
         self.displays = MemoryDisplays(tables)
+        self.board_threads = MemoryBoardThreads(tables)
         self.publications = MemoryPublications(tables)
         self.check_runs = MemoryCheckRuns(tables, self.publications)
         self.interactions = MemoryInteractions(clock)

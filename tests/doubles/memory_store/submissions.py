@@ -27,6 +27,7 @@ from bot.domain.submission import (
 )
 from bot.store.postgres.database import storable
 from bot.store.postgres.submissions import source_hash
+from runners.contract.evaluation import CPU
 from runners.contract.task import TaskDefinition
 from tests.doubles.memory_store.tables import Keyed, Pool, Shown, Tables
 
@@ -170,6 +171,8 @@ class MemorySubmissions:
             started_at=None,
             finished_at=None,
             pool=self._tables.boards[stored.board].pool_for(gpu, stored.mode),
+            limit_s=new.limit_s,
+            cards=1 if gpu == CPU else new.cards,
         )
 
 

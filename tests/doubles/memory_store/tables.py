@@ -11,6 +11,7 @@ from bot.domain.accounts import Person
 from bot.domain.board import Board, TaskVersion
 from bot.domain.competition import NewCompetition
 from bot.domain.confirmation import Confirmation
+from bot.domain.costs import Prices, Quota, QuotaKey, UsageKind
 from bot.domain.finals import Final
 from bot.domain.ids import (
     AuditId,
@@ -25,12 +26,13 @@ from bot.domain.ids import (
     PublicationId,
     SubmissionId,
     TaskVersionId,
+    is_system_submission,
 )
 from bot.domain.job import Job, JobEvent, JobState, Notice, Topic
 from bot.domain.notifications import Notification
 from bot.domain.records import AuditEntry, StoredEvaluation
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import Exclusion, IdempotencyKey, RateLimit, Submission
+from bot.domain.submission import Exclusion, IdempotencyKey, RateLimit, Submission, ThreadKey
 from bot.ports import Clock
 from bot.store.postgres.database import storable
 from bot.store.postgres.events import Subscriptions
@@ -58,6 +60,17 @@ class Shown:
     lease_until: datetime | None = None
     finished: bool = False
     claims: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRow:
+    """A front end's thread for a board, and which of its processes creates it."""
+
+    used_at: datetime
+    thread: str | None = None
+    claims: int = 0
+    owner: str | None = None
+    lease_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +127,19 @@ class CompetitionRow:
     closing_announced: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class UsedTime:
+    """What one attempt used; it stays when its job and its board are deleted."""
+
+    person: PersonId
+    board: BoardId | None
+    board_name: str
+    gpu: str
+    kind: UsageKind
+    seconds: float
+    at: datetime
+
+
 @dataclass(slots=True)
 class Tables:
     """The rows that Postgres has in its tables."""
@@ -130,6 +156,7 @@ class Tables:
     present_turns: dict[tuple[str, int], int] = field(default_factory=dict)
     jobs: dict[JobId, Job] = field(default_factory=dict)
     leases: dict[JobId, datetime] = field(default_factory=dict)
+    claimed_at: dict[JobId, datetime] = field(default_factory=dict)
     check_runs: dict[JobId, StoredRun] = field(default_factory=dict)
     events: list[JobEvent] = field(default_factory=list)
     evaluations: dict[JobId, StoredEvaluation] = field(default_factory=dict)
@@ -142,7 +169,12 @@ class Tables:
     judged_again: set[SubmissionId] = field(default_factory=set)
     keys: dict[tuple[PersonId, str], Keyed] = field(default_factory=dict)
     limits: dict[tuple[BoardId | None, Mode | None], RateLimit] = field(default_factory=dict)
+    quotas: dict[QuotaKey, Quota] = field(default_factory=dict)
+    gpu_time: list[UsedTime] = field(default_factory=list)
+    prices: Prices = field(default_factory=dict)
     displays: dict[SubmissionId, Shown] = field(default_factory=dict)
+    threads: dict[ThreadKey, ThreadRow] = field(default_factory=dict)
+    conversations: dict[PersonId, str] = field(default_factory=dict)
     confirmations: dict[ConfirmationId, Confirmation] = field(default_factory=dict)
     held_scores: dict[ConfirmationId, JobId] = field(default_factory=dict)
     confirmation_runs: dict[SubmissionId, ConfirmationId] = field(default_factory=dict)
@@ -172,6 +204,8 @@ class Tables:
     def forget_board(self, board: BoardId) -> None:
         """Remove a board and everything that belongs to it."""
         doomed = {each.id for each in self.submissions.values() if each.board == board}
+        for key in [each for each in self.threads if each.board == board]:
+            del self.threads[key]
         self.forget_submissions(doomed)
         versions = [each.id for each in self.versions.values() if each.board == board]
         _drop(self.references, [key for key in self.references if key[0] in versions])
@@ -182,6 +216,7 @@ class Tables:
         )
         self.board_pauses.pop(board, None)
         _drop(self.limits, [key for key in self.limits if key[0] == board])
+        _drop(self.quotas, [key for key in self.quotas if key.board == board])
         _drop(self.finals, [key for key, row in self.finals.items() if row.board == board])
         self._leave_competitions(board)
         del self.boards[board]
@@ -197,6 +232,7 @@ class Tables:
     def forget_submissions(self, doomed: Collection[SubmissionId]) -> None:
         """Remove submissions and everything that belongs to them."""
         jobs = [job.id for job in self.jobs.values() if job.submission in doomed]
+        self._keep_used(jobs, by_fault=True)
         for of_job in (self.jobs, self.leases, self.evaluations, self.files, self.scores):
             _drop(of_job, jobs)
         for of_submission in (self.submissions, self.displays, self.exclusions):
@@ -210,8 +246,40 @@ class Tables:
     def forget_check_runs(self, publication: PublicationId) -> None:
         """Remove the runs of a publication's check, and their jobs."""
         doomed = [job for job, run in self.check_runs.items() if run.publication == publication]
+        self._keep_used(doomed, by_fault=False)
         for of_job in (self.jobs, self.leases, self.check_runs):
             _drop(of_job, doomed)
+
+    def _keep_used(self, doomed: Iterable[JobId], *, by_fault: bool) -> None:
+        """Add what running jobs used that are deleted."""
+        for job in (self.jobs[number] for number in doomed if number in self.jobs):
+            if job.state is JobState.RUNNING:
+                self.add_gpu_time(job, self.time_since_claim(job), by_fault=by_fault)
+
+    def time_since_claim(self, job: Job) -> float:
+        """The most GPU seconds that the current attempt can have used."""
+        since = (self.clock.now() - self.claimed_at[job.id]).total_seconds()
+        return job.cards * max(0.0, min(job.limit_s, since))
+
+    def add_gpu_time(self, job: Job, seconds: float, *, by_fault: bool) -> None:
+        """Add what an attempt used."""
+        made = self.submissions.get(job.submission)
+        board = None if made is None else self.boards[made.board]
+        number, name = (None, "") if board is None else (board.id, board.name)
+        kind, now = self.kind_of(job, by_fault=by_fault), self.clock.now()
+        self.gpu_time.append(UsedTime(job.person, number, name, job.gpu, kind, seconds, now))
+
+    def kind_of(self, job: Job, *, by_fault: bool = False) -> UsageKind:
+        """Why a job uses GPU time."""
+        if job.submission in self.confirmation_runs:
+            return UsageKind.CONFIRMATION
+        if job.check_run is None and is_system_submission(job.submission):
+            return UsageKind.REFERENCE
+        if by_fault:
+            return UsageKind.FAULT
+        if job.submission in self.judged_again:
+            return UsageKind.REJUDGE
+        return UsageKind.SUBMISSION if job.check_run is None else UsageKind.CHECK
 
     def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime

@@ -50,7 +50,7 @@ async def _say(who: Person, command: str, /, **options: Value) -> None:
 
 
 SOURCE = File("a`b*c_[x](y).py", b"# fake: time_us=3\n# ``` @everyone\ndef custom_kernel(d): ...\n")
-OTHER = File("b.py", SOURCE.data.replace(b"3", b"4") + b"# [x](http://e)\n")
+OTHER = File("b.py", SOURCE.data.replace(b"3", b"2") + b"# [x](http://e)\n")
 BOARD: dict[str, Value] = {"leaderboard_name": "identity"}
 
 
@@ -59,8 +59,8 @@ async def _submits(mallory: Person, stage: Scene) -> list[int]:
     for file in (SOURCE, OTHER):
         await _say(mallory, "leaderboard submit ranked", script=file, **BOARD)
     await stage.bob.sees("b.py on identity", stage.submissions, within=SHOWN_S)
-    threads = mallory.threads(stage.submissions)
-    return sorted({int(each.name[1:].split()[0]) for each in threads})
+    reports = [each.text for each in mallory.messages() if "submission #" in each.text.lower()]
+    return sorted({int(each.split("#")[1].split(":")[0].rstrip("*")) for each in reports})
 
 
 async def _asks(mallory: Person, first: int, last: int) -> None:

@@ -75,7 +75,7 @@ def test_a_link_needs_a_token_or_an_application(podium: Podium) -> None:
 async def test_the_permissions_that_the_link_asks_for_are_enough() -> None:
     async with scene(permissions=Permission(needed_permissions().value)) as stage:
         await (await stage.submit(stage.alice, "time_us=30")).final()
-        thread = await stage.alice.sees_thread("kernel.py on identity")
+        thread = await stage.alice.sees_thread("identity: ")
         await stage.alice.sees("passed, ranked on CPU", thread, within=30)
         await stage.bob.sees("1st of 1 on CPU: 30.00 us", stage.submissions, within=30)
         shown = await stage.bob.slash("leaderboard show", leaderboard_name="identity")

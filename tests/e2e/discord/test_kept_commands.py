@@ -82,7 +82,7 @@ async def test_what_a_bot_had_acknowledged_when_it_ended_is_made_by_the_next_or_
     assert "is stored: test on CPU" in (await kept.final(within=60)).text
     assert "nothing was submitted" in (await gone.final(within=60)).text
     assert not kept.followups + gone.followups
-    await stage.alice.sees_thread("kept.py on identity")
+    await stage.alice.sees_thread("identity: ")
     log = stage.bot.log + (stage.podium.folder / "data" / "podium.log").read_text()
     assert "interaction_again" in log
     assert "exception" not in log

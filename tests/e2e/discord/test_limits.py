@@ -40,7 +40,7 @@ async def test_a_file_name_of_a_hundred_letters_is_taken_and_shown(stage: Scene)
     said = (await run.final()).text
     assert "is stored" in said
     number = said.split("#")[1].split()[0]
-    thread = await stage.alice.sees_thread(f"#{number} ")
+    thread = await stage.alice.sees_thread("identity: ", within=30)
     report = await stage.alice.sees(f"submission #{number}:", thread, within=30)
     assert not report.pings
     stage.server.assert_clean()
@@ -80,22 +80,28 @@ async def test_while_the_database_is_slow_a_command_is_acknowledged(stage: Scene
     stage.server.assert_clean()
 
 
-async def test_without_leave_for_threads_the_person_is_told_and_written_to() -> None:
+async def test_without_leave_for_threads_the_answer_has_the_report() -> None:
     async with scene(permissions=INVITED) as stage:
         stage.submissions.deny(stage.guild.everyone, Permission.CREATE_PRIVATE_THREADS)
         run = await stage.submit(stage.alice, "time_us=30")
-        assert "your direct messages show its progress" in (await run.final()).text
-        await stage.alice.sees("passed, ranked on CPU", stage.alice.dm, within=30)
+        assert "`/submission show id:1` shows them at any time" in (await run.final()).text
+        await stage.server.wait_for(lambda: "passed, ranked on CPU" in run.message.text, 30)
         await stage.bob.sees("1st of 1 on CPU", stage.submissions, within=30)
+        assert stage.alice.dms == []
+        shown = await stage.alice.slash("submission show", id=1)
+        assert "passed, ranked on CPU" in (await shown.final()).text
         stage.server.assert_clean()
 
 
 async def test_a_job_that_outlives_the_token_goes_on_in_its_own_messages() -> None:
     async with scene() as stage:
-        run = await stage.submit(stage.alice, "time_us=30 seconds=3")
+        run = await stage.submit(stage.alice, "time_us=30 seconds=8")
         await run.final()
-        thread = await stage.alice.sees_thread("kernel.py on identity")
+        async with database(stage) as line:
+            await line.execute("update interactions set asked_at = asked_at - interval '15 min'")
         stage.server.clock.advance(901)
+        thread = await stage.alice.sees_thread("identity: ", within=30)
+        await stage.alice.sees("Submission #1", thread, within=30)
         await stage.alice.sees("passed, ranked on CPU", thread, within=30)
         stage.server.assert_clean()
 

@@ -33,7 +33,7 @@ async def stored(stage: Scene, who: Person, directive: str, name: str, mode: str
 
 
 def live(who: Person, thread: Channel) -> Message:
-    """The message of a thread that has the buttons."""
+    """The first message of a thread that has buttons."""
     return next(each for each in who.messages(thread) if each.buttons)
 
 
@@ -41,11 +41,10 @@ async def test_a_gpu_type_is_paused_and_what_waits_says_so(stage: Scene) -> None
     told = await said(stage.carol, "admin pause", gpu="cpu", reason="a *new* driver")
     assert told == "Jobs on CPU are paused and wait in the queue; running jobs finish."
     await stored(stage, stage.alice, "time_us=9", "waits.py")
-    thread = await stage.alice.sees_thread("waits.py on identity")
-    await stage.alice.sees("CPU is paused: a \\*new\\* driver", thread, within=SHOWN_S)
+    await stage.alice.sees("CPU is paused: a \\*new\\* driver", within=SHOWN_S)
     assert "GPU type CPU" in await said(stage.carol, "admin limits")
     assert await said(stage.carol, "admin resume", gpu="CPU") == "Jobs on CPU run again."
-    await stage.alice.sees("passed, ranked on CPU", thread, within=SHOWN_S)
+    await stage.alice.sees("passed, ranked on CPU", within=SHOWN_S)
     told = await said(stage.carol, "admin pause", gpu="B300", reason="none here")
     assert "no gpu named 'B300'" in told
     told = await said(
@@ -90,18 +89,41 @@ async def test_of_a_rush_just_the_quota_is_admitted_and_the_rest_learns_when_it_
     stage.server.assert_clean()
 
 
+async def test_gpu_time_is_capped_with_the_same_command_and_the_costs_are_told(
+    stage: Scene,
+) -> None:
+    carol, bob = stage.carol, stage.bob
+    await stored(stage, bob, "time_us=9", "paid.py", "benchmark")
+    cap: dict[str, Value] = {"gpu_seconds": 1, "leaderboard_name": "identity"}
+    said_of = await said(carol, "admin limit", **cap)
+    assert said_of == "GPU time is limited: each person's 1 s a day for this leaderboard."
+    refused = await (await stage.submit(bob)).final()
+    assert "which is more than each person's 1 s a day" in refused.text
+    drop: dict[str, Value] = {"what": "GPU seconds", "leaderboard_name": "identity"}
+    assert await said(carol, "admin unlimit", **drop) == "The limit is removed."
+    several: dict[str, Value] = {"gpu_seconds": 3, "dollars": 2.0}
+    for wrong in ({}, {"most": 3}, several):
+        assert "give most and minutes" in await said(carol, "admin limit", **wrong)
+    assert "no gpu named" in await said(carol, "admin limit", dollars=2.0, gpu="H900")
+    costs = await said(carol, "admin costs", days="7 days")
+    assert "by person" in costs
+    table = [line for line in costs.splitlines() if "  " in line]
+    assert len(table) >= 8
+    assert max(map(len, table)) <= 38  # what a phone shows of a code block
+    stage.server.assert_clean()
+
+
 async def test_who_is_banned_is_stopped_and_refused_everywhere(stage: Scene) -> None:
     carol, bob = stage.carol, stage.bob
     done = await stored(stage, bob, "time_us=9", "before.py", "benchmark")
-    before = await bob.sees_thread("before.py on identity")
-    await bob.sees("passed", before, within=SHOWN_S)
+    before = await bob.sees_thread("identity: ", within=SHOWN_S)
+    await bob.sees(f"submission #{done}:", before, within=SHOWN_S)
     await said(carol, "admin pause", gpu="CPU", reason="so that it waits")
     await stored(stage, bob, "", "late.py")
     told = await said(carol, "admin ban", who=bob, reason="forged `times`")
     assert told == "bob may no longer submit. 1 unfinished submission was stopped."
     await said(carol, "admin resume", gpu="CPU")
-    late = await bob.sees_thread("late.py on identity")
-    await bob.sees("cancelled", late, within=SHOWN_S)
+    await bob.sees("CPU: cancelled", before, within=SHOWN_S)
     words = "you are banned from submitting: forged \\`times\\`; contact an admin"
     assert (await (await stage.submit(bob)).final()).text == words
     assert "shown only once" in await said(bob, "profile link")  # which lets nothing in, either

@@ -11,6 +11,7 @@ from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord.users.filling import Value
 from tests.doubles.discord.users.person import Person
 from tests.e2e.discord.scene import Scene
+from tests.e2e.discord.test_limits import database
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
@@ -29,9 +30,9 @@ def _news(who: Person, where: Channel, words: str) -> list[Message]:
 
 async def _ranked(stage: Scene, who: Person, time_us: float) -> None:
     run = await stage.submit(who, f"time_us={time_us}", name=f"t{time_us}.py")
-    await run.final()
-    thread = await who.sees_thread(f"t{time_us}.py on identity")
-    await who.sees("passed, ranked on CPU", thread, within=NEWS_S)
+    number = (await run.final()).text.split("#")[1].split()[0]
+    thread = await who.sees_thread("identity: ", within=NEWS_S)
+    await who.sees(f"submission #{number}:", thread, within=NEWS_S)
 
 
 async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Scene) -> None:
@@ -48,6 +49,10 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
     assert not second.pings
     lost = await stage.alice.sees("from rank 1 to 2", stage.alice.dm, within=NEWS_S)
     assert "Bob takes 40.00 us" in lost.text
+    conversation = "select conversation from people where identity = $1"
+    async with database(stage) as line:
+        found = await line.fetchval(conversation, f"discord:{stage.alice.id}")
+    assert found == str(stage.alice.dm.id)
     await _ranked(stage, stage.bob, 45)
     assert len(_news(stage.bob, hall, "Record on")) == 2
     assert stage.bob.dms == []

@@ -177,7 +177,7 @@ class Course:
             "leaderboard submit ranked", script=script, leaderboard_name=board, gpus=gpus
         )
         assert "is stored: ranked" in (await run.final()).text
-        return await who.sees_thread(f"{script.filename} on {board}")
+        return await who.sees_thread(f"{board}: ", within=WITHIN_S)
 
     @asynccontextmanager
     async def working(self, worker: Podium) -> AsyncIterator[None]:

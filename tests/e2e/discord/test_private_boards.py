@@ -64,11 +64,12 @@ async def test_an_invited_person_competes_and_the_channel_hears_nothing(stage: S
     assert "**identity** on CPU" in await _listed(stage.bob)
     assert await _offered(stage.bob) == ["identity"]
     run = await stage.submit(stage.bob, "time_us=30", name="hidden.py")
-    assert "is stored" in (await run.final()).text
-    thread = await stage.bob.sees_thread("hidden.py on identity")
+    said = (await run.final()).text
+    assert "is stored" in said
+    thread = await stage.bob.sees_thread("identity: ", within=30)
     await stage.bob.sees("passed, ranked on CPU", thread, within=30)
     assert "Bob" in await _said(stage.bob, "leaderboard show")
-    number = int(thread.name.removeprefix("#").split()[0])
+    number = int(said.split("#")[1].split()[0])
     for command in ("submission show", "submission source", "submission cancel"):
         answer = await (await stage.alice.slash(command, id=number)).final()
         assert f"there is no submission {number}" in answer.text
@@ -138,9 +139,8 @@ async def test_a_board_for_members_is_hidden_on_other_servers(stage: Scene) -> N
 
 
 async def test_the_creator_says_who_reads_sources(stage: Scene) -> None:
-    await (await stage.submit(stage.bob, "time_us=20", name="mine.py")).final()
-    thread = await stage.bob.sees_thread("mine.py on identity")
-    number = int(thread.name.removeprefix("#").split()[0])
+    said = (await (await stage.submit(stage.bob, "time_us=20", name="mine.py")).final()).text
+    number = int(said.split("#")[1].split()[0])
 
     async def read() -> str:
         answer = await (await stage.alice.slash("submission source", id=number)).final()

@@ -45,11 +45,12 @@ async def _until_ranked(found: Scene) -> None:
     """Everyone has a place, and bob's report is there."""
 
     def all_told() -> bool:
-        told = found.alice.messages(found.submissions)
+        places = found.alice.threads(found.submissions)
+        told = [each for place in places for each in found.alice.messages(place)]
         return sum("on H100:" in each.text for each in told) >= CROWD
 
     await found.server.wait_for(all_told, 60)
-    thread = await found.bob.sees_thread("bobs.py on identity")
+    thread = await found.bob.sees_thread("identity: ", within=60)
     await found.bob.sees("wrong answer", thread, within=60)
 
 

@@ -17,12 +17,21 @@ async def test_from_the_command_to_a_place_in_the_ranking(stage: Scene) -> None:
     assert "is stored: ranked on CPU" in stored.text
     assert stored.ephemeral
     assert run.latency < 1
-    thread = await stage.alice.sees_thread("kernel.py on identity")
-    await stage.alice.sees("passed, ranked on CPU", thread, within=30)
+    await stage.server.wait_for(lambda: "passed, ranked on CPU" in run.message.text, 30)
+    thread = await stage.alice.sees_thread("identity: ", within=30)
+    report = await stage.alice.sees("passed, ranked on CPU", thread, within=30)
+    assert "sandbox" not in report.text
     assert not stage.bob.can_see(thread)
     line = await stage.bob.sees("1st of 1 on CPU: 30.00 us", stage.submissions, within=30)
     assert "alice" in line.content or f"<@{stage.alice.id}>" in line.content
     assert not line.pings
+    assert line.silent
+    assert line.channel.name == "Results of identity"
+    assert line.channel.parent is stage.submissions
+    asked = await stage.bob.click(line, "Details")
+    details = await asked.final()
+    assert "passed, ranked on CPU" in details.text
+    assert details.ephemeral
     shown = await stage.bob.slash("leaderboard show", leaderboard_name="identity")
     table = await shown.final()
     assert "Alice" in table.text
@@ -32,7 +41,7 @@ async def test_from_the_command_to_a_place_in_the_ranking(stage: Scene) -> None:
 
 async def test_a_wrong_kernel_is_told_why_in_its_own_thread_only(stage: Scene) -> None:
     await (await stage.submit(stage.bob, "verdict=wrong_answer", name="wrong.py")).final()
-    thread = await stage.bob.sees_thread("wrong.py on identity")
+    thread = await stage.bob.sees_thread("identity: ", within=30)
     await stage.bob.sees("wrong answer", thread, within=30)
     assert not any("wrong.py" in each.text for each in stage.alice.messages(stage.submissions))
     stage.server.assert_clean()
@@ -44,7 +53,7 @@ async def test_the_reports_of_a_profile_come_as_a_file(stage: Scene) -> None:
         "leaderboard submit profile", script=script, leaderboard_name="identity"
     )
     assert "profile on CPU" in (await run.final()).text
-    thread = await stage.alice.sees_thread("looked_at.py on identity")
+    thread = await stage.alice.sees_thread("identity: ", within=30)
     message = await stage.alice.sees("passed, profile on CPU", thread, within=30)
     (archive,) = message.files
     assert archive.filename.startswith("profile-")
@@ -98,7 +107,7 @@ async def test_a_message_of_one_s_own_can_be_submitted_from_its_menu(stage: Scen
     message = await stage.bob.send(text)
     run = await stage.bob.message_command("Submit this file", message)
     assert "ranked on CPU" in (await run.final()).text
-    await stage.bob.sees_thread("message.py on identity")
+    await stage.bob.sees("message.py on identity", within=30)
     other = await stage.alice.message_command("Submit this file", message)
     assert "another person" in (await other.final()).text
     stage.server.assert_clean()

@@ -132,6 +132,47 @@ async def test_writing_opens_an_archived_thread_again(hand: ByHand) -> None:
     assert hand.stage.alice.id in thread.members
 
 
+async def test_an_announcement_channel_has_public_threads_only(hand: ByHand) -> None:
+    news = hand.stage.guild.create_channel("news", ChannelKind.NEWS)
+    threads = f"/channels/{news.id}/threads"
+    for kind in (ChannelKind.PRIVATE_THREAD, ChannelKind.PUBLIC_THREAD):
+        assert (await hand("POST", threads, {"name": "t", "type": kind})).code == 50024
+    said = await did(hand, "POST", f"/channels/{news.id}/messages", {"content": "x"})
+    path = f"/channels/{news.id}/messages/{said['id']}/threads"
+    assert (await did(hand, "POST", path, {"name": "t"}))["type"] == ChannelKind.NEWS_THREAD
+    assert (await hand("POST", path, {"name": "t"})).code == 160004
+
+
+async def test_an_inactive_thread_is_archived_and_may_find_no_room_again(hand: ByHand) -> None:
+    threads = f"/channels/{hand.stage.lab.id}/threads"
+    body = {"name": "t", "type": ChannelKind.PRIVATE_THREAD, "auto_archive_duration": 60}
+    first, kept = [await did(hand, "POST", threads, body) for _ in range(2)]
+    hand.server.clock.advance(1800)
+    await did(hand, "POST", f"/channels/{kept['id']}/messages", {"content": "x"})
+    hand.server.clock.advance(1801)
+    path = f"/channels/{first['id']}"
+    assert (await did(hand, "GET", path))["thread_metadata"]["archived"]
+    assert not (await did(hand, "GET", f"/channels/{kept['id']}"))["thread_metadata"]["archived"]
+    joined = f"/channels/{hand.stage.lab.id}/users/@me/threads/archived/private"
+    assert [each["id"] for each in (await did(hand, "GET", joined))["threads"]] == [first["id"]]
+    hand.server.world.limits.active_threads = 1
+    assert (await hand("PATCH", path, {"archived": False})).code == 160006
+    assert (await hand("POST", f"{path}/messages", {"content": "x"})).code == 160006
+    hand.server.world.limits.active_threads = 2
+    await did(hand, "PATCH", path, {"archived": False})
+    assert not hand.server.world.channels[int(first["id"])].archived
+
+
+async def test_a_silent_message_notifies_nobody(hand: ByHand) -> None:
+    path, text = f"/channels/{hand.stage.lab.id}/messages", hand.stage.alice.mention
+    loud = await did(hand, "POST", path, {"content": text})
+    still = await did(hand, "POST", path, {"content": text, "flags": 1 << 12})
+    sent = hand.stage.lab.all_messages
+    assert sent[int(loud["id"])].pings
+    assert not sent[int(still["id"])].pings
+    assert sent[int(still["id"])].silent
+
+
 async def test_the_bot_writes_to_a_person_alone() -> None:
     async with by_hand() as hand:
         body = {"recipient_id": str(hand.stage.alice.id)}

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from bot.domain.costs import MODAL_PRICES
 from bot.domain.errors import SetupError
 from bot.settings import RunnerChoice, Settings, read_settings
 
@@ -217,8 +218,14 @@ def test_a_chosen_folder_or_database_is_of_this_machine(monkeypatch: pytest.Monk
 
 def test_prices_of_gpu_seconds_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODIUM_GPU_PRICES", "A100-40GB=0.000583, H100=0.001097")
-    assert read_settings().gpu_prices == {"A100": 0.000583, "H100": 0.001097}
+    assert read_settings().gpu_prices == MODAL_PRICES
+    monkeypatch.setenv("PODIUM_GPU_PRICES", "H100=0")
+    assert read_settings().gpu_prices == {**MODAL_PRICES, "H100": 0.0}
     monkeypatch.setenv("PODIUM_GPU_PRICES", "")
+    assert read_settings().gpu_prices == MODAL_PRICES
+    monkeypatch.delenv("PODIUM_GPU_PRICES")
+    assert read_settings().gpu_prices == MODAL_PRICES
+    monkeypatch.setenv("PODIUM_GPU_PRICES", "none")
     assert read_settings().gpu_prices == {}
     monkeypatch.setenv("PODIUM_GPU_PRICES", "cheap")
     with pytest.raises(SetupError, match="write it as A100=0"):

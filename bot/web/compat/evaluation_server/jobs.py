@@ -12,13 +12,14 @@ from datetime import timedelta
 
 from bot.domain import acceptance, accounts, requirements
 from bot.domain.board import HIDDEN, Access, Board, NewBoard, SourceVisibility, Viewer, Visibility
+from bot.domain.costs import GpuTime, jobs_need
 from bot.domain.errors import StoreError, UserError, unknown_name
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.job import FINAL_STATES, PRIORITIES, Job, JobState, Topic
 from bot.domain.submission import NewSubmission, Submission
 from bot.domain.tasks.task_file import MAX_TASK, digest
 from bot.ports import Clock, Store
-from bot.services.submissions import admit
+from bot.services.submissions import admit, require_gpu_time
 from bot.web.compat.evaluation_server import requests, translate
 from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.gpus import find_gpu_type
@@ -56,6 +57,8 @@ async def accept(
     gpu = _choose(await _offers(store), task, request.gpu)
     board = await requests_board(store)
     await admit(store, clock, person, board=board, mode=mode)
+    needs = jobs_need(task, mode, (gpu,), GpuTime(person, board.id, gpu))
+    await require_gpu_time(store, clock, needs)
     new = NewSubmission(
         person=person,
         board=board.id,
@@ -65,6 +68,8 @@ async def accept(
         mode=mode,
         gpus=(gpu,),
         priority=PRIORITY,
+        limit_s=task.limit_s(mode),
+        cards=task.world_size,
     )
     return await store.requests.add(new, task, digest(task))
 

@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from bot.domain.accounts import TokenScope, require_acting
+from bot.domain.costs import NamedQuota
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
 from bot.domain.notifications import NotificationKind
@@ -128,7 +129,10 @@ async def _values(request: Request, browser: Browser) -> dict[str, Any]:
         "wanted": await context.store.listeners.kinds(person.identity),
         "delivered": person.identity.startswith(_DISCORD),
         "past": list(zip(entries, history_table(entries).rows, strict=True)),
-        "limits": [_limit_text(each) for each in rules.limits if each.board in names],
+        "limits": [
+            *(_limit_text(each) for each in rules.limits if each.board in names),
+            *(_quota_text(each) for each in rules.quotas if each.board in names),
+        ],
         "ban": await context.store.moderation.ban_of(person.id),
         "pause": rules.pause,
         "own": [each for each in boards if each.creator == person.id],
@@ -141,3 +145,12 @@ def _limit_text(named: NamedLimit) -> str:
     noun = "submission" if limit.most == 1 else "submissions"
     where = named.board or "all leaderboards together"
     return f"At most {limit.most} {mode}{noun} to {where} in {limit.window_words}"
+
+
+def _quota_text(named: NamedQuota) -> str:
+    key = named.quota.key
+    whose = "" if key.each_person else " of all people together"
+    gpu = f" on {key.gpu}" if key.gpu else ""
+    where = named.board or "all leaderboards together"
+    most = key.unit.show(named.quota.most)
+    return f"At most {most} of GPU time a day{gpu}{whose}, for {where}"

@@ -1,4 +1,4 @@
-"""`/admin`: bans, disqualifications, rejudging, pauses, limits and finals; the audit log."""
+"""`/admin`: bans, disqualifications, rejudging, pauses, limits, finals; audit log and costs."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from bot.domain.accounts import require_admin
 from bot.domain.board import NOBODY, Board, Viewer
+from bot.domain.costs import MOST_DAYS, MOST_QUOTA, Quota, QuotaKey, Unit
 from bot.domain.errors import UserError
 from bot.domain.finals import DEFAULT_TOP, MOST_TOP, FinalRequest
 from bot.domain.ids import BoardId, SubmissionId
@@ -15,11 +16,12 @@ from bot.domain.submission import RateLimit
 from bot.ports import Store
 from bot.reports.admin import stats_report, submission_rules_report, workers_report
 from bot.reports.confirmations import finals_report
+from bot.reports.costs import costs_report
 from bot.services import finals, lookup, moderation, operations, submissions
 from bot.services.audit import audit_page
 from bot.web.context import context_of
 from bot.web.routes.actions.page import SignedIn, reason_of, redirect, show
-from bot.web.sessions import Browser, Fields, SmallForm, parse_number
+from bot.web.sessions import Browser, Fields, SmallForm, parse_amount, parse_number
 from runners.contract.task import Mode
 
 router = APIRouter(prefix="/admin")
@@ -27,14 +29,27 @@ router = APIRouter(prefix="/admin")
 ROWS = 50
 """Rows on one page of the audit log."""
 _EVERYTHING = Viewer(NOBODY, sees_all=True)
+_PERIODS = {1: "Today", 7: "7 days", 30: "30 days"}
 _MOST, _MOST_MINUTES = 100_000, 525_600
 """The most submissions that a rate limit may allow, and the most minutes of its window."""
 
 
 @router.get("")
 async def overview(request: Request, browser: SignedIn) -> Response:
-    """Show limits, pauses, bans, finals, workers and statistics, with a form for each action."""
+    """Show limits, quotas, pauses, bans, finals, workers, statistics; a form for each action."""
     return await _page(request, browser)
+
+
+@router.get("/costs")
+async def costs(
+    request: Request, browser: SignedIn, days: Annotated[int, Query(ge=1, le=MOST_DAYS)] = 1
+) -> Response:
+    """Show who used how much GPU time and what it cost: today, or on the last days."""
+    require_admin(browser.session.caller)
+    context = context_of(request)
+    found = costs_report(await operations.costs(context.store, context.clock, days))
+    values = {"title": "Costs", "found": found, "days": days, "periods": _PERIODS}
+    return await show(request, browser, "actions/costs.html", values)
 
 
 @router.get("/audit")
@@ -88,6 +103,20 @@ async def _unlimit(store: Store, decision: moderation.Decision, fields: Fields) 
     return "unlimited"
 
 
+async def _quota(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    most = parse_amount(fields.text("most"), MOST_QUOTA)
+    if most is None:
+        raise UserError("bad-number", "most: write a number above 0, such as 600 or 2.50")
+    quota = Quota(await _quota_key(store, fields), most)
+    await moderation.set_quota(store, decision, quota)
+    return "limited"
+
+
+async def _unquota(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    await moderation.drop_quota(store, decision, await _quota_key(store, fields))
+    return "unlimited"
+
+
 async def _pause(store: Store, decision: moderation.Decision, fields: Fields) -> str:
     _require_reason(decision)
     match fields.text("what"), fields.text("which"):
@@ -132,6 +161,8 @@ ACTIONS: dict[str, Callable[[Store, moderation.Decision, Fields], Awaitable[str]
     "rejudge": _rejudge,
     "limit": _limit,
     "unlimit": _unlimit,
+    "quota": _quota,
+    "unquota": _unquota,
     "pause": _pause,
     "resume": _resume,
     "final": _final,
@@ -162,7 +193,7 @@ async def _page(request: Request, browser: Browser, *, fault: UserError | None =
         "title": "Admin",
         "rules": submission_rules_report(await moderation.submission_rules(context.store)),
         "workers": workers_report(await context.store.workers.alive(), context.clock.now()),
-        "stats": stats_report(await operations.stats(context.store, context.clock, context.prices)),
+        "stats": stats_report(await operations.stats(context.store, context.clock)),
         "finals": [
             finals_report(board.name, found)
             for board in boards
@@ -200,3 +231,9 @@ async def _scope(store: Store, fields: Fields) -> tuple[BoardId | None, Mode | N
 
 async def _board(store: Store, name: str) -> Board:
     return await lookup.find_board(store, _EVERYTHING, name)
+
+
+async def _quota_key(store: Store, fields: Fields) -> QuotaKey:
+    unit = Unit.DOLLARS if fields.text("unit") == Unit.DOLLARS else Unit.SECONDS
+    board, _ = await _scope(store, fields)
+    return QuotaKey(unit, fields.text("of") != "everyone", board, fields.text("gpu") or None)

@@ -1,18 +1,19 @@
-"""`/api/v1/admin`: bans, pauses, limits, moderation, finals, statistics, the audit log."""
+"""`/api/v1/admin`: bans, pauses, limits, quotas, moderation, finals, statistics, costs, audit."""
 
 from datetime import timedelta
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 
 from bot.domain.accounts import Caller
 from bot.domain.api import admin as api
 from bot.domain.api.base import BODY_MAX
 from bot.domain.api.submissions import SubmissionNumber
 from bot.domain.board import Board
+from bot.domain.costs import MOST_DAYS, Quota, QuotaKey
 from bot.domain.errors import UserError
 from bot.domain.finals import FinalRequest
 from bot.domain.ids import AuditId, BoardId
-from bot.domain.status import cost
 from bot.domain.submission import RateLimit
 from bot.ports import Store
 from bot.services import finals, lookup, moderation, operations, submissions
@@ -32,21 +33,10 @@ router = APIRouter(
 async def stats(request: Request) -> api.StatsAnswer:
     """Statistics: people, submissions a day, verdicts, the queue, and use of the GPUs."""
     context = context_of(request)
-    totals = await operations.stats(context.store, context.clock, context.prices)
+    totals = await operations.stats(context.store, context.clock)
     days = (
         api.DayAnswer(day=each.day, submissions=each.submissions, people=each.people)
         for each in totals.days
-    )
-    usage = (
-        api.UsageAnswer(
-            board=each.board,
-            person=each.person,
-            gpu=each.gpu,
-            evaluations=each.evaluations,
-            seconds=each.seconds,
-            cost=cost(totals.prices, each.gpu, each.seconds),
-        )
-        for each in totals.usage
     )
     return api.StatsAnswer(
         people=totals.people,
@@ -54,8 +44,19 @@ async def stats(request: Request) -> api.StatsAnswer:
         days=tuple(days),
         verdicts=dict(totals.verdicts),
         backlog={gpu: dict(states) for gpu, states in totals.backlog.items()},
-        usage=tuple(usage),
+        usage=api.UsageAnswer.of(totals.usage, totals.prices),
     )
+
+
+@router.get("/costs")
+async def costs(
+    request: Request, *, days: Annotated[int, Query(ge=1, le=MOST_DAYS)] = 1
+) -> api.CostsAnswer:
+    """Who used how much GPU time, and what it cost: today, or on the last `days` days."""
+    context = context_of(request)
+    found = await operations.costs(context.store, context.clock, days)
+    lines = api.UsageAnswer.of(found.usage, found.prices)
+    return api.CostsAnswer(days=days, usage=lines, prices=dict(found.prices))
 
 
 @router.get("/audit")
@@ -84,7 +85,7 @@ async def audit(
 
 @router.get("/rules")
 async def rules(request: Request) -> api.RulesAnswer:
-    """Limits, pauses and bans as they are now."""
+    """Limits, quotas, pauses and bans as they are now."""
     active = await moderation.submission_rules(context_of(request).store)
     return api.RulesAnswer(
         limits=tuple(
@@ -102,6 +103,16 @@ async def rules(request: Request) -> api.RulesAnswer:
         bans=tuple(
             api.BanAnswer(identity=person.identity, name=person.name, reason=why)
             for person, why in active.bans
+        ),
+        quotas=tuple(
+            api.QuotaAnswer(
+                unit=each.quota.key.unit,
+                each_person=each.quota.key.each_person,
+                board=each.board,
+                gpu=each.quota.key.gpu,
+                most=each.quota.most,
+            )
+            for each in active.quotas
         ),
     )
 
@@ -212,6 +223,24 @@ async def unlimit(request: Request, viewer: auth.MayAdminister) -> None:
     await moderation.drop_limit(store, _decision(viewer, body), board, body.mode)
 
 
+@router.put("/quotas", status_code=_DONE, openapi_extra=openapi.takes(api.QuotaOrder))
+async def set_quota(request: Request, viewer: auth.MayAdminister) -> None:
+    """Limit the GPU time of a day: of each person or of all, on a board and GPU type or on all."""
+    body = await bodies.read(request, api.QuotaOrder, BODY_MAX)
+    store = _store(request)
+    quota = Quota(await _quota_key(store, viewer, body), body.most)
+    await moderation.set_quota(store, _decision(viewer, body), quota)
+
+
+@router.post("/quotas/end", status_code=_DONE, openapi_extra=openapi.takes(api.QuotaBody))
+async def drop_quota(request: Request, viewer: auth.MayAdminister) -> None:
+    """End exactly this quota; other quotas stay."""
+    body = await bodies.read(request, api.QuotaBody, BODY_MAX)
+    store = _store(request)
+    key = await _quota_key(store, viewer, body)
+    await moderation.drop_quota(store, _decision(viewer, body), key)
+
+
 @router.post(
     "/finals",
     status_code=201,
@@ -257,3 +286,7 @@ async def _pause_target(
 
 async def _board(store: Store, viewer: Caller, name: str | None) -> BoardId | None:
     return None if name is None else (await lookup.find_board(store, viewer, name)).id
+
+
+async def _quota_key(store: Store, viewer: Caller, body: api.QuotaBody) -> QuotaKey:
+    return QuotaKey(body.unit, body.each_person, await _board(store, viewer, body.board), body.gpu)

@@ -127,6 +127,18 @@ _SUBMISSION: Final[dict[str, Any]] = {
     "created_at": "2026-11-02T09:30:00Z",
 }
 
+_USAGE: Final[dict[str, Any]] = {
+    "day": "2026-11-02",
+    "board": "softmax",
+    "person_id": 3,
+    "person": "Ada",
+    "gpu": "H100",
+    "kind": "submission",
+    "evaluations": 8,
+    "seconds": 310.5,
+    "cost": 0.34,
+}
+
 EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "ProblemDetails": {
         "title": "Not Found",
@@ -268,6 +280,9 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         "boards": {},
         "gpus": {"H100": "the cards are being cooled"},
         "bans": [{"identity": "discord:18", "name": "Eve", "reason": "forged times"}],
+        "quotas": [
+            {"unit": "seconds", "each_person": True, "board": None, "gpu": "H100", "most": 600.0}
+        ],
     },
     "StatsAnswer": {
         "people": 40,
@@ -275,17 +290,11 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         "days": [{"day": "2026-11-02", "submissions": 120, "people": 12}],
         "verdicts": {"passed": 90, "wrong_answer": 30},
         "backlog": {"H100": {"queued": 3, "running": 1}},
-        "usage": [
-            {
-                "board": "softmax",
-                "person": "Ada",
-                "gpu": "H100",
-                "evaluations": 8,
-                "seconds": 310.5,
-                "cost": 0.34,
-            }
-        ],
+        "usage": [_USAGE],
     },
+    "CostsAnswer": {"days": 7, "usage": [_USAGE], "prices": {"H100": 0.001097}},
+    "QuotaOrder": {"unit": "seconds", "gpu": "H100", "most": 600.0},
+    "QuotaBody": {"unit": "seconds", "gpu": "H100"},
     "PersonDecision": {"identity": "discord:18", "reason": "forged times"},
     "PauseDecision": {"gpu": "H100", "reason": "the cards are being cooled"},
     "LimitOrder": {"board": "softmax", "mode": "ranked", "most": 5, "window_s": 3600.0},

@@ -48,6 +48,8 @@ _BODIES: tuple[type[BaseModel], ...] = (
     admin.PauseDecision,
     admin.LimitKey,
     admin.LimitOrder,
+    admin.QuotaBody,
+    admin.QuotaOrder,
     admin.FinalOrder,
     admin.FinalKey,
 )

@@ -35,7 +35,8 @@ async def submission_answer(
 ) -> api.SubmissionAnswer:
     """Return a submission's status; UserError when the viewer may not see it."""
     status = with_costs(
-        await read_submission(context.store, context.clock, viewer, number), context.prices
+        await read_submission(context.store, context.clock, viewer, number),
+        context.store.costs.prices,
     )
     submission, exclusion = status.submission, status.exclusion
     person = await context.store.people.get(submission.person)
@@ -84,6 +85,7 @@ def _job(status: JobStatus) -> api.JobAnswer:
         evaluation=evaluation,
         cost=status.cost,
         confirmation=ConfirmationBody.of(status.confirmation),
+        waits=job.waits,
         lost_place=LostPlaceBody.of(status.lost),
         ranks=time_answer(status.ranks),
     )

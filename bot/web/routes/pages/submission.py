@@ -104,7 +104,7 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
     context, submission_id = context_of(request), SubmissionId(number)
     reading = with_costs(
         await status.read_submission(context.store, context.clock, viewer, submission_id),
-        context.prices,
+        context.store.costs.prices,
     )
     shown, hidden = await _source(context, viewer, submission_id)
     files = await status.read_files(context.store, context.clock, viewer, submission_id)

@@ -44,6 +44,8 @@ class ThreadState:
     invitable: bool = True
     auto_archive: int = 1440
     created: float = 0.0
+    active_at: float = 0.0
+    """When it last got a message or was unarchived."""
     tags: list[str] = field(default_factory=list)
     members: dict[int, float] = field(default_factory=dict)
     """The ids of its members, and when they joined."""

@@ -152,7 +152,6 @@ class Guild:
         world = self.world
         visible = [channel for channel in self.channels if world.sees(world.bot, channel)]
         threads = [thread for thread in visible if thread.is_thread and not thread.archived]
-        joined = [t for t in threads if not t.private or world.bot.id in t.members]
         return self.to_api() | {
             "joined_at": iso(self.me.joined),
             "large": False,
@@ -160,6 +159,6 @@ class Guild:
             "member_count": len(self.members),
             "members": [self.me.to_api()],
             "channels": [channel.to_api() for channel in visible if not channel.is_thread],
-            "threads": [thread.to_api() for thread in joined],
+            "threads": [thread.to_api() for thread in threads],
             **_ABSENT,
         }

@@ -56,6 +56,11 @@ class Message:
         return bool(self.flags & Flag.LOADING)
 
     @property
+    def silent(self) -> bool:
+        """Whether it was sent without push notifications."""
+        return bool(self.flags & Flag.SUPPRESS_NOTIFICATIONS)
+
+    @property
     def thread(self) -> Channel | None:
         return self.channel.world.channels.get(self.id)
 

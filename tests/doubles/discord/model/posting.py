@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, field
 
 from tests.doubles.discord.kinds import Flag, Intent, MessageKind
+from tests.doubles.discord.model.activity import require_free_thread, unarchive
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.files import File
 from tests.doubles.discord.model.interactions import Interaction
@@ -15,7 +16,7 @@ from tests.doubles.discord.wire import Json
 
 NONCE_S = 300.0
 """Discord says "the past few minutes"."""
-_KEPT = Flag.EPHEMERAL | Flag.COMPONENTS_V2 | Flag.HAS_THREAD
+_KEPT = Flag.EPHEMERAL | Flag.COMPONENTS_V2 | Flag.HAS_THREAD | Flag.SUPPRESS_NOTIFICATIONS
 _OURS = Flag.EPHEMERAL | Flag.LOADING
 
 
@@ -40,6 +41,8 @@ def post(author: User, channel: Channel, draft: Draft) -> Message:
         check_message(world.limits, draft.payload, draft.files)
     if twin := _same_nonce(author, channel, draft.payload):
         return twin
+    if channel.guild is not None and channel.archived:
+        require_free_thread(channel.guild)
     message = Message(world.snowflake(), channel, author, created=world.clock.now())
     plain = draft.kind is MessageKind.DEFAULT
     message.kind = MessageKind.REPLY if draft.reference and plain else draft.kind
@@ -74,8 +77,9 @@ def _join_and_reopen(channel: Channel, author: User) -> None:
     """Add the author of a message to its thread, and reopen an archived thread."""
     if channel.state is None:
         return
-    if channel.state.archived:
-        channel.state.archived = False
+    was_archived = channel.state.archived
+    unarchive(channel)
+    if was_archived:
         channel.world.dispatch("THREAD_UPDATE", channel.to_api(), channel)
     if author.id not in channel.state.members:
         set_thread_member(channel, author, inside=True)
@@ -130,6 +134,8 @@ def _apply(message: Message, payload: Json, files: list[File]) -> None:
 def _notify(message: Message, payload: Json) -> None:
     """Note who is notified: for an ephemeral message, only its reader."""
     message.pings = notified(message, payload.get("allowed_mentions"))
+    if (payload.get("flags") or 0) & Flag.SUPPRESS_NOTIFICATIONS:
+        message.pings = set()
     if message.ephemeral_to is not None:
         message.pings &= {message.ephemeral_to}
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from tests.doubles.discord.errors import Form, refusal
 from tests.doubles.discord.kinds import ChannelKind, Flag, MessageKind
+from tests.doubles.discord.model.activity import require_free_thread
 from tests.doubles.discord.model.channels import Channel, ThreadState
 from tests.doubles.discord.model.files import File
 from tests.doubles.discord.model.messages import Message
@@ -13,7 +14,12 @@ from tests.doubles.discord.rules.messages import check_message
 from tests.doubles.discord.wire import Json
 
 ARCHIVE_AFTER_MIN = (60, 1440, 4320, 10080)
-_PARENTS = (ChannelKind.TEXT, ChannelKind.NEWS, ChannelKind.FORUM)
+_PARENTS = {
+    ChannelKind.PUBLIC_THREAD: (ChannelKind.TEXT, ChannelKind.FORUM),
+    ChannelKind.NEWS_THREAD: (ChannelKind.NEWS,),
+    ChannelKind.PRIVATE_THREAD: (ChannelKind.TEXT,),
+}
+"""The channels that may have threads of each kind: announcement channels have no private ones."""
 
 
 @dataclass
@@ -32,7 +38,8 @@ def open_thread(parent: Channel, opening: Opening) -> Channel:
     _check(parent, opening)
     number = opening.message.id if opening.message else world.snowflake()
     name: str = opening.body["name"]
-    state = ThreadState(bot.id, created=world.clock.now())
+    now = world.clock.now()
+    state = ThreadState(bot.id, created=now, active_at=now)
     state.auto_archive = opening.body.get("auto_archive_duration", 1440)
     state.invitable = opening.body.get("invitable", True)
     state.tags = [str(tag) for tag in opening.body.get("applied_tags", [])]
@@ -52,16 +59,20 @@ def _check(parent: Channel, opening: Opening) -> None:
         message = f"Value must be one of {ARCHIVE_AFTER_MIN}."
         form.wrong("auto_archive_duration", "BASE_TYPE_CHOICES", message)
     form.done()
-    if parent.kind not in _PARENTS or parent.guild is None:
+    if parent.kind not in _PARENTS.get(opening.kind, ()) or parent.guild is None:
         raise refusal(50024)
     parent.world.require(parent, _needed(parent, opening.kind))
     if opening.message and opening.message.thread:
         raise refusal(160004)
-    active = [x for x in parent.guild.channels if x.is_thread and not x.archived]
-    if len(active) >= limits.active_threads:
-        raise refusal(160006)
+    require_free_thread(parent.guild)
     if parent.kind is ChannelKind.FORUM:
         check_message(limits, opening.body.get("message") or {}, opening.files)
+
+
+def thread_of(message: Message) -> ChannelKind:
+    """The kind of a thread under a message, which is that of the message's channel."""
+    is_news = message.channel.kind is ChannelKind.NEWS
+    return ChannelKind.NEWS_THREAD if is_news else ChannelKind.PUBLIC_THREAD
 
 
 def _needed(parent: Channel, kind: ChannelKind) -> Permission:

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from tests.doubles.discord.errors import ApiError, RateLimitedError, refusal
 from tests.doubles.discord.gateway.connection import Admission
+from tests.doubles.discord.model.activity import archive_inactive
 from tests.doubles.discord.model.files import File
 from tests.doubles.discord.model.world import World
 from tests.doubles.discord.rest import (
@@ -30,6 +31,8 @@ from tests.doubles.discord.rest.rates import RateLimits, Request, refused_header
 RESOURCES = (channels, commands, guilds, identity, interactions, messages, threads)
 """Importing a resource adds its endpoints."""
 VERSIONS = (9, 10)
+INACTIVITY_CHECK_S = 60.0
+"""The shortest time after which a thread can be archived is an hour."""
 CRASHED = 501
 """The status for a defect of this server; discord.py does not retry it."""
 
@@ -78,6 +81,7 @@ class RestApi:
         self._world, self._admission, self.rates = world, admission, rates
         self.faults = Faults()
         self.latency = 0.0
+        self._archived_at = 0.0
         self.requests: list[Record] = []
         self.unknown: list[str] = []
         """Requests to routes that are not served here."""
@@ -118,6 +122,7 @@ class RestApi:
             if fault and not fault.carried_out:
                 await _fail(fault, record)
             headers = self._admit(endpoint, request, record)
+            self._archive_inactive()
             answer = endpoint.handler(self._call(request, record, files))
             if fault:
                 await _fail(fault, record)
@@ -135,6 +140,13 @@ class RestApi:
             self.crashes.append(f"{request.method} {request.path}\n{traceback.format_exc()}")
             return Reply(CRASHED, {"message": "the local Discord crashed", "code": 0})
         return Reply(204 if answer is None else endpoint.status, answer, headers)
+
+    def _archive_inactive(self) -> None:
+        """Archive inactive threads, when enough time has passed for one to become so."""
+        now = self._world.clock.now()
+        if now >= self._archived_at + INACTIVITY_CHECK_S:
+            self._archived_at = now
+            archive_inactive(self._world)
 
     def _admit(self, endpoint: Endpoint, request: web.Request, record: Record) -> dict[str, str]:
         """Check the token, which interaction routes do not need, and the rate limits."""

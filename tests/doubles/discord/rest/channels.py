@@ -5,6 +5,7 @@ import re
 from tests.doubles.discord.errors import Form, refusal
 from tests.doubles.discord.kinds import ChannelKind
 from tests.doubles.discord.limits import CHANNEL
+from tests.doubles.discord.model.activity import unarchive
 from tests.doubles.discord.model.channels import Channel, Overwrite, overwrites_of
 from tests.doubles.discord.model.world import World
 from tests.doubles.discord.permissions import Permission
@@ -74,6 +75,8 @@ def _edit_thread(call: Call, thread: Channel) -> None:
     locks = "locked" in body and body["locked"] != state.locked
     if locks or state.owner != call.world.bot.id:
         call.world.require(thread, Permission.MANAGE_THREADS)
+    if opens:
+        unarchive(thread)
     state.archived = body.get("archived", state.archived)
     state.locked = body.get("locked", state.locked)
     state.auto_archive = body.get("auto_archive_duration", state.auto_archive)

@@ -6,7 +6,7 @@ from tests.doubles.discord.limits import MESSAGE, THREADS
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.people import User
 from tests.doubles.discord.model.posting import set_thread_member
-from tests.doubles.discord.model.threads import Opening, open_thread
+from tests.doubles.discord.model.threads import Opening, open_thread, thread_of
 from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.rest.calls import Answer, Call, route
 
@@ -29,7 +29,7 @@ def create_thread(call: Call) -> Answer:
 @route("POST", f"{MESSAGE}/threads", status=201)
 def create_thread_from(call: Call) -> Answer:
     message = call.message()
-    opening = Opening(call.body, ChannelKind.PUBLIC_THREAD, message)
+    opening = Opening(call.body, thread_of(message), message)
     return open_thread(message.channel, opening).to_api()
 
 
@@ -86,6 +86,8 @@ def list_archived(call: Call) -> Answer:
         call.world.require(channel, Permission.MANAGE_THREADS)
     private = kind != "public"
     threads = [x for x in channel.threads if x.archived and x.private == private]
+    if kind is None:
+        threads = [x for x in threads if call.world.bot.id in x.members]
     return {"threads": [x.to_api() for x in threads], "members": [], "has_more": False}
 
 

@@ -40,7 +40,7 @@ def test_every_command_of_the_contract_is_there() -> None:
     assert set(build().commands) == {
         "up", "demo", "worker", "migrate", "doctor", "task", "judge", "submit", "show",
         "history", "cancel", "competition", "discord", "modal", "runners", "token", "login",
-        "logout", "rerun", "withdraw", "backup", "restore", "export", "template", "final",
+        "logout", "rerun", "withdraw", "backup", "restore", "export", "template", "final", "costs",
     }  # fmt: skip
 
 

@@ -2,7 +2,6 @@ import discord
 import pytest
 
 from bot.discord import channels
-from bot.discord.channels import SubmissionDisplay
 from tests.doubles.discord.kinds import ChannelKind
 from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord_room import room as a_room
@@ -32,6 +31,17 @@ async def test_only_a_text_channel_in_sight_is_a_room() -> None:
         assert not channels.bot_permissions(channel).manage_threads
 
 
+async def test_an_announcement_channel_has_no_private_threads() -> None:
+    async with a_room() as here:
+        news = here.guild.create_channel("news", ChannelKind.NEWS)
+        await here.server.wait_for(lambda: here.client.get_channel(news.id))
+        found = [await channels.channel_of(here.client, each.id) for each in (here.channel, news)]
+        assert [channels.has_private_threads(each) for each in found if each] == [True, False]
+        made = await channels.private_thread(here.client, news.id, "#1 k.py", may_exist=True)
+        assert made is None
+        here.server.assert_clean()
+
+
 async def test_its_own_thread_is_found_again_and_nobody_else_s() -> None:
     async with a_room() as here:
         channel = await channels.channel_of(here.client, here.channel.id)
@@ -47,31 +57,3 @@ async def test_its_own_thread_is_found_again_and_nobody_else_s() -> None:
         state.owner = here.bob.id
         assert await channels.find_thread(here.client, channel, "#1 k.py") is None
         here.server.assert_clean()
-
-
-async def test_a_public_thread_is_opened_once() -> None:
-    async with a_room() as here:
-        channel = await channels.channel_of(here.client, here.channel.id)
-        assert channel is not None
-        message = await channel.send("1st of 1")
-        for _ in range(2):
-            await channels.open_public_thread(channel, message.id, "#1 k.py", doubtful=True)
-        assert [each.id for each in here.channel.threads] == [message.id]
-        here.server.assert_clean()
-
-
-@pytest.mark.parametrize("gone", [False, True])
-async def test_a_sleeping_thread_is_woken_unless_it_is_gone(*, gone: bool) -> None:
-    async with a_room() as here:
-        channel = await channels.channel_of(here.client, here.channel.id)
-        assert channel is not None
-        made = await channels.open_thread(channel, "#1 k.py")
-        thread = here.server.world.channels[made.id]
-        assert thread.state is not None
-        thread.state.archived, thread.deleted = True, gone
-        place = SubmissionDisplay(channel=channel.id, user=1, in_guild=True, thread=made.id)
-        assert await channels.reopen_thread(here.client, place) != gone
-        assert thread.archived == gone
-        assert not await channels.reopen_thread(
-            here.client, place.model_copy(update={"thread": None})
-        )

@@ -2,12 +2,13 @@ import asyncio
 import time
 
 import aiohttp
+import discord
 import pytest
 
 from bot.discord import client
 from bot.discord.client import REQUESTS_PER_S, RequestSpacer
 from bot.discord.responses import is_temporary
-from tests.doubles.discord.limits import CHANNEL
+from tests.doubles.discord.limits import CHANNEL, FOLLOWUPS
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord_room import room
 
@@ -74,3 +75,17 @@ async def test_silence_ends_a_request_and_is_taken_for_a_passing_failure(
                 await asyncio.wait_for(here.client.fetch_channel(here.channel.id), 5)
             assert is_temporary(caught.value)
         assert (await here.client.fetch_channel(here.channel.id)).id == here.channel.id
+
+
+async def test_a_follow_up_without_a_response_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "RESPONSE_TIMEOUT_S", 0.2)
+    async with room() as here:
+        answer = discord.Webhook.partial(
+            here.client.application_id or 0, "of-an-interaction", client=here.client
+        )
+        with here.server.faults.during(Fault("POST", FOLLOWUPS, status=None)):
+            begin = time.monotonic()
+            with pytest.raises(TimeoutError) as raised:
+                await answer.send("hello")
+        assert time.monotonic() - begin < 2
+        assert is_temporary(raised.value)

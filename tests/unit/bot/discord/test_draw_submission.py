@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.discord.draw import headline, live_text, public_line, thread_name
+from bot.discord.draw import answer_text, headline, live_text, private_thread_name, public_line
 from bot.domain.leaderboard import Placement
 from bot.domain.scoring import ScoreValue
 from bot.domain.status import JobStatus, SubmissionStatus
@@ -29,9 +29,11 @@ NASTY = [
 @pytest.mark.parametrize("name", NASTY)
 async def test_any_file_name_is_shown_whole_or_cut_and_means_nothing(room: Room, name: str) -> None:
     now = await named(room, name)
-    assert 1 <= len(thread_name(now)) <= 100
-    assert thread_name(now).isprintable() or "\u200d" in thread_name(now)
-    for text in (headline(now), live_text(now), public_line(now, 5, [won("CPU")])):
+    thread_name = private_thread_name(now.board, name, 10**9)
+    assert 1 <= len(thread_name) <= 100
+    assert thread_name.isprintable() or "\u200d" in thread_name
+    line = public_line(now, 5, [won("CPU")])
+    for text in (headline(now), live_text(now), answer_text(now), line):
         channel = room.client.get_partial_messageable(room.channel.id)
         room.server.forget()
         await channel.send(text)

@@ -1,6 +1,8 @@
 """What is claimed is done once and told once, whatever becomes of its acknowledgement."""
 
 import asyncio
+import json
+from contextlib import suppress
 from datetime import timedelta
 from unittest.mock import AsyncMock, Mock
 
@@ -10,20 +12,21 @@ import pytest
 import structlog
 
 from bot.discord import interaction_claims as module
-from bot.discord.context import DiscordContext
+from bot.discord.context import DiscordContext, interaction_key
 from bot.discord.interaction_claims import (
     DATABASE_UNAVAILABLE,
     FIRST_LEASE,
-    claiming,
-    interaction_key,
+    direct_response,
+    replacing,
+    replying,
 )
 from bot.discord.responses import ALREADY_ANSWERED, UNKNOWN_INTERACTION, SupersededError
 from bot.domain.errors import StoreError, UserError
-from bot.domain.records import InteractionRequest
+from bot.domain.records import InteractionRequest, OpenRequest
+from tests.doubles.asked import TOKEN, asked, said
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 
-TOKEN = "a-token-of-discord"  # noqa: S105
 LEASE = timedelta(seconds=30)
 
 
@@ -59,34 +62,11 @@ def fail(error: Exception) -> None:
     raise error
 
 
-def asked(context: DiscordContext, number: int = 1) -> Mock:
-    """An interaction with what the bot sends for it."""
-    found = Mock(spec=discord.Interaction, id=number, token=TOKEN, guild_id=5, channel_id=6)
-    found.type = discord.InteractionType.application_command
-    found.data = {"name": "leaderboard", "options": []}
-    found.client.context = context
-    found.client.is_closed.return_value = False
-    found.user.id = 7
-    found.user.send = AsyncMock()
-    found.app_permissions = discord.Permissions.none()
-    found.filesize_limit = 1
-    found.created_at = context.clock.now()
-    found.response.defer = AsyncMock()
-    found.edit_original_response = AsyncMock()
-    found.followup.send = AsyncMock()
-    return found
-
-
-def said(interaction: Mock) -> list[str]:
-    """What fills the answer, in order."""
-    return [each.kwargs["content"] for each in interaction.edit_original_response.mock_calls]
-
-
 async def carried_out(interaction: Mock, words: str = "done") -> bool:
     """Whether what was asked is done in this process."""
     ran = False
     try:
-        async with claiming(interaction) as answer:
+        async with replying(interaction) as answer:
             ran = True
             await answer.say(words)
     except SupersededError:
@@ -192,7 +172,7 @@ async def test_who_was_taken_over_while_it_acknowledged_does_nothing(
 async def test_the_token_is_kept_until_it_is_done_and_in_no_log(context: DiscordContext) -> None:
     interaction = asked(context)
     with structlog.testing.capture_logs() as logs:
-        async with claiming(interaction):
+        async with replying(interaction):
             ages = timedelta(days=-9)
             kept = await context.store.interactions.claim_unfinished("discord", "t", LEASE, ages)
             assert [each.token for each in kept] == [TOKEN]
@@ -201,7 +181,7 @@ async def test_the_token_is_kept_until_it_is_done_and_in_no_log(context: Discord
         interaction = asked(context, 2)
         interaction.response.defer.side_effect = refusal(0, 500)
         interaction.edit_original_response.side_effect = refusal(0, 500)
-        async with claiming(interaction) as answer:
+        async with replying(interaction) as answer:
             await answer.say("nobody hears this")
     assert logs
     assert TOKEN not in str(logs)
@@ -209,7 +189,7 @@ async def test_the_token_is_kept_until_it_is_done_and_in_no_log(context: Discord
 
 async def test_what_is_wrong_is_told_and_that_is_the_end_of_it(context: DiscordContext) -> None:
     interaction = asked(context)
-    async with claiming(interaction):
+    async with replying(interaction):
         fail(UserError("closed", "the board is closed"))
     assert said(interaction) == ["the board is closed"]
     assert await is_done(context, interaction)
@@ -219,11 +199,28 @@ async def test_what_fails_for_want_of_the_database_is_done_later_and_that_is_sai
     context: DiscordContext,
 ) -> None:
     interaction = asked(context)
-    async with claiming(interaction):
+    async with replying(interaction):
         fail(StoreError("gone"))
     (words,) = said(interaction)
     assert "Your request is saved" in words
     assert not await is_done(context, interaction)
+
+
+@pytest.mark.parametrize("concluded", [True, False])
+async def test_a_form_that_nothing_can_repeat_says_to_try_again_unless_its_outcome_is_stored(
+    context: DiscordContext, *, concluded: bool
+) -> None:
+    interaction = asked(context)
+    interaction.type = discord.InteractionType.modal_submit
+    interaction.data = {"custom_id": "a-form-of-this-process"}
+    async with replying(interaction) as answer:
+        if concluded:
+            await answer.conclude("The board is deleted.")
+        fail(StoreError("gone"))
+    words = "Your request is saved" if concluded else "the service is unavailable. Try again soon"
+    told = said(interaction) + [each.args[0] for each in interaction.followup.send.mock_calls]
+    assert words in told[-1]
+    assert await is_done(context, interaction) != concluded
 
 
 async def test_a_bot_that_is_being_stopped_leaves_it_to_the_next_at_once(
@@ -231,7 +228,7 @@ async def test_a_bot_that_is_being_stopped_leaves_it_to_the_next_at_once(
 ) -> None:
     interaction = asked(context)
     with structlog.testing.capture_logs() as logs:
-        async with claiming(interaction):
+        async with replying(interaction):
             interaction.client.is_closed.return_value = True
             fail(RuntimeError("Session is closed"))
     assert said(interaction) == []
@@ -240,21 +237,101 @@ async def test_a_bot_that_is_being_stopped_leaves_it_to_the_next_at_once(
     assert left.tries == 1
 
 
-async def test_what_takes_longer_than_the_lease_is_left_to_the_next(
-    context: DiscordContext, monkeypatch: pytest.MonkeyPatch
+async def test_what_takes_longer_than_the_lease_goes_on_until_another_takes_over(
+    context: DiscordContext, clock: ManualClock
 ) -> None:
-    hasty = DiscordContext(context.store, context.clock, lease=timedelta(milliseconds=1))
+    hasty = DiscordContext(context.store, context.clock, lease=timedelta(milliseconds=600))
     interaction = asked(hasty)
-    async with claiming(interaction) as answer:
+    async with replying(interaction) as answer:
+        await asyncio.wait({asyncio.get_running_loop().create_future()}, timeout=1.0)
+        await answer.say("still here")
+        clock.advance(1)
+        assert await context.store.interactions.claim_unfinished(
+            "discord", "another copy", LEASE, timedelta()
+        )
         await asyncio.Event().wait()
         await answer.say("too late")
-    assert said(interaction) == []
+    assert said(interaction) == ["still here"]
     assert not await is_done(context, interaction)
+
+
+async def test_an_outcome_is_stored_before_it_is_sent(context: DiscordContext) -> None:
+    interaction, stored = asked(context), list[OpenRequest]()
+
+    async def look(**_: object) -> None:
+        ages = timedelta(days=-9)
+        stored.extend(
+            await context.store.interactions.claim_unfinished("discord", "t", LEASE, ages)
+        )
+
+    interaction.edit_original_response.side_effect = look
+    async with replying(interaction) as answer:
+        await answer.conclude("the limit is removed")
+    assert json.loads(stored[0].request)["outcome"] == "the limit is removed"
+
+
+async def test_who_was_taken_over_concludes_nothing(context: DiscordContext) -> None:
+    interaction = asked(context)
+    async with replying(interaction) as answer:
+        ages = timedelta(days=-9)
+        await context.store.interactions.claim_unfinished("discord", "t", LEASE, ages)
+        await answer.conclude("the limit is removed")
+    assert said(interaction) == []
+
+
+async def test_a_followed_answer_keeps_its_token_and_needs_no_direct_message(
+    context: DiscordContext,
+) -> None:
+    interaction = asked(context)
+    interaction.edit_original_response.side_effect = refusal(50027, 401)
+    async with replying(interaction) as answer:
+        answer.is_followed = True
+        await answer.say("stored")
+    kept = await context.store.interactions.answer_of(interaction_key(interaction))
+    assert (kept.done, kept.token) == (True, TOKEN)
+    interaction.user.send.assert_not_awaited()
+
+
+async def test_a_click_that_replaces_its_message_leaves_it_alone_on_an_error(
+    context: DiscordContext,
+) -> None:
+    interaction = asked(context)
+    async with replacing(interaction):
+        fail(UserError("closed", "the board is closed"))
+    interaction.response.defer.assert_awaited_once_with(ephemeral=True, thinking=False)
+    assert said(interaction) == []
+    assert interaction.followup.send.await_args.args == ("the board is closed",)
+
+
+class TestTheFirstResponseIsTheAnswer:
+    """A form, for example."""
+
+    async def test_of_two_copies_one_opens_it(self, context: DiscordContext) -> None:
+        opened = []
+        for _ in range(2):
+            with suppress(SupersededError):
+                async with direct_response(asked(context)):
+                    opened.append("form")
+        assert opened == ["form"]
+        assert await is_done(context, asked(context))
+
+    async def test_what_is_wrong_is_told(self, context: DiscordContext) -> None:
+        interaction = asked(context)
+        async with direct_response(interaction):
+            fail(UserError("closed", "the board is closed"))
+        assert interaction.response.send_message.await_args.args == ("the board is closed",)
+        assert await is_done(context, interaction)
+
+    async def test_one_that_comes_too_late_gives_way(self, context: DiscordContext) -> None:
+        with pytest.raises(SupersededError):
+            async with direct_response(asked(context)):
+                fail(refusal(ALREADY_ANSWERED))
+        assert await is_done(context, asked(context))
 
 
 async def test_only_the_first_message_fills_the_answer(context: DiscordContext) -> None:
     interaction = asked(context)
-    async with claiming(interaction) as answer:
+    async with replying(interaction) as answer:
         await answer.say("one")
         await answer.say("two")
     assert said(interaction) == ["one"]

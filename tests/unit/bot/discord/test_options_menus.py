@@ -1,13 +1,19 @@
 """Any number of GPU types can be chosen of, and a question goes on once."""
 
-from unittest.mock import AsyncMock, Mock
-
-import discord
 import pytest
 
+from bot.discord.context import DiscordContext
 from bot.discord.options import GpuMenus, Question
 from bot.discord.responses import InteractionReply
 from bot.domain.errors import UserError
+from tests.doubles.asked import asked, said
+from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
+
+
+def context() -> DiscordContext:
+    clock = ManualClock()
+    return DiscordContext(MemoryStore(clock), clock)
 
 
 async def nothing(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
@@ -42,9 +48,7 @@ async def test_the_types_that_the_task_names_are_chosen_until_they_are_changed()
     assert view.chosen() == ("G002", "G028")
     chosen = [each.value for menu in view.menus for each in menu.options if each.default]
     assert chosen == ["G002", "G028"]
-    interaction = Mock(spec=discord.Interaction)
-    interaction.response.defer = AsyncMock()
-    await view.menus[0].callback(interaction)  # everything was taken out of it
+    await view.menus[0].callback(asked(context()))  # everything was taken out of it
     assert view.chosen() == ("G028",)
 
 
@@ -54,18 +58,15 @@ async def test_nothing_chosen_is_refused() -> None:
 
 
 async def test_a_question_goes_on_once() -> None:
-    asked: list[tuple[str, ...]] = []
+    went_on: list[tuple[str, ...]] = []
 
     async def note(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
-        asked.append(chosen)
+        went_on.append(chosen)
 
     view = Question(note, "Yes")
-    said = []
-    for _ in range(2):
-        interaction = Mock(spec=discord.Interaction)
-        interaction.response.defer = AsyncMock()
-        interaction.followup.send = AsyncMock()
-        await view.proceed(interaction)
-        said += [call.args[0] for call in interaction.followup.send.await_args_list]
-    assert asked == [()]
-    assert said == ["this was already answered; run the command again"]
+    clicks = [asked(context(), number) for number in range(2)]
+    for each in clicks:
+        await view.proceed(each)
+    assert went_on == [()]
+    told = ["this was already answered; run the command again"]
+    assert [said(each) for each in clicks] == [[], told]

@@ -158,6 +158,19 @@ async def test_who_has_lost_the_publication_posts_nothing_more(place: Place) -> 
     assert PublicationThread.model_validate_json(again.place).told == 0
 
 
+async def test_a_refused_outcome_is_sent_directly(place: Place) -> None:
+    number = await left(place, PublicationState(), kills=MAX_ATTEMPTS)
+    room, refused = Room(), Mock(status=400, reason="")
+    error = discord.HTTPException(refused, {"code": 50035, "message": "no"})
+    send = room.client.get_partial_messageable.return_value.send
+    send.side_effect = [error, *(Mock(id=number) for number in range(9))]
+    room.client.create_dm = AsyncMock(return_value=Mock(id=99))
+    await run(place, room, number)
+    assert f"started {MAX_ATTEMPTS} times" in send.await_args.args[0]
+    room.client.create_dm.assert_awaited_once()
+    assert room.client.get_partial_messageable.call_args.args == (99,)
+
+
 async def test_the_live_message_has_the_steps_of_the_state(place: Place) -> None:
     await left(place, PublicationState())
     (release,) = await place.store.publications.claim(FRONT_END, "one", LEASE)

@@ -2,13 +2,16 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from unittest.mock import AsyncMock
 
+import discord
 import pytest
 from structlog.testing import capture_logs
 
 from bot.discord import submission_thread
 from bot.discord.channels import SubmissionDisplay
 from bot.discord.context import FRONT_END
+from bot.discord.submission_steps import ThreadUpdater
 from bot.discord.submission_thread import DisplayLoop, run_displays
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
@@ -33,17 +36,9 @@ async def shown(room: Room) -> AsyncIterator[DisplayLoop]:
         yield found
 
 
-def reports(room: Room, submission: Submission) -> int:
-    """Reports in the submission's private thread."""
-    threads = [each for each in room.channel.threads if each.private]
-    name = f"#{submission.id} "
-    heads = [room.first_lines(each) for each in threads if each.name.startswith(name)]
-    return sum(head.startswith("**submission #") for each in heads for head in each)
-
-
 async def all_reported(room: Room, submissions: list[Submission], within: float) -> None:
     def so() -> bool:
-        return all(reports(room, each) == 1 for each in submissions)
+        return all(room.reports(each) == 1 for each in submissions)
 
     await room.server.wait_for(so, within)
 
@@ -71,9 +66,9 @@ async def test_what_moves_while_it_is_drawn_is_drawn_again(room: Room) -> None:
 async def test_who_waits_sees_the_queue_move(room: Room) -> None:
     async with shown(room):
         first, second = [await room.submit(mode=Mode.TEST) for _ in range(2)]
-        await room.server.wait_for(lambda: len(room.channel.threads) == 2, WITHIN_S)
-        await room.server.wait_for(lambda: room.thread(second).messages, WITHIN_S)
-        (live,) = room.thread(second).messages
+        await room.server.wait_for(lambda: room.channel.threads, WITHIN_S)
+        await room.server.wait_for(lambda: len(room.thread.messages) == 2, WITHIN_S)
+        live = room.thread.messages[-1]
         assert live.content.endswith("queued, position 2")
         await room.place.claim()
         await room.server.wait_for(
@@ -143,7 +138,7 @@ async def test_a_long_rate_limit_is_waited_for_and_nobody_else_with_it(
             for each in (first, other):
                 await room.place.judged(each)
             await all_reported(room, [other], 0.9)
-            assert reports(room, first) == 0
+            assert room.reports(first) == 0
             await all_reported(room, [first], WITHIN_S)
     room.server.assert_clean()
 
@@ -166,7 +161,7 @@ async def test_a_store_that_is_away_for_a_moment_is_asked_again(
     async with shown(room):
         await all_reported(room, [submission], WITHIN_S)
     assert list(failures) == []
-    assert reports(room, submission) == 1
+    assert room.reports(submission) == 1
 
 
 async def test_a_bug_with_one_is_no_end_for_the_others(
@@ -185,11 +180,12 @@ async def test_a_bug_with_one_is_no_end_for_the_others(
     monkeypatch.setattr(room.place.store.submissions, "get", get)
     async with shown(room):
         await all_reported(room, [sound], WITHIN_S)
-        assert reports(room, broken) == 0
+        assert room.reports(broken) == 0
 
 
 async def test_what_discord_will_never_take_is_left_to_who_asks(room: Room) -> None:
     submission = await room.submit(in_guild=False, mode=Mode.TEST)
+    await room.place.judged(submission)
     room.alice.dms_open = False
     async with shown(room) as found:
         await room.server.wait_for(lambda: room.server.refused, WITHIN_S)
@@ -200,6 +196,22 @@ async def test_what_discord_will_never_take_is_left_to_who_asks(room: Room) -> N
     assert len(room.server.refused) == 1
 
 
+async def test_a_bug_of_one_step_skips_it_and_ends_nothing(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(submission_thread, "LONGEST_WAIT_S", 0.1)
+    submission = await room.submit()
+    await room.place.judged(submission)
+    broken = AsyncMock(side_effect=discord.ClientException("nobody expected this"))
+    monkeypatch.setattr(ThreadUpdater, "_report", broken)
+    async with shown(room) as found:
+        await room.server.wait_for(lambda: len(room.channel.threads) == 2, WITHIN_S)
+        await room.server.wait_for(lambda: room.results.messages, WITHIN_S)
+        await room.server.wait_for(lambda: not found.held, WITHIN_S)
+    assert broken.await_count == 1
+    room.server.assert_clean()
+
+
 async def test_at_its_end_it_leaves_the_rest_to_the_next_process_at_once(room: Room) -> None:
     submission = await room.submit()
     async with shown(room):
@@ -208,7 +220,7 @@ async def test_at_its_end_it_leaves_the_rest_to_the_next_process_at_once(room: R
     assert left.submission == submission.id
 
 
-@pytest.mark.parametrize("noted", ["thread", "live", "reported", "announced", "opened"])
+@pytest.mark.parametrize("noted", ["thread", "reported", "announced"])
 async def test_who_stops_before_it_is_written_down_leaves_nothing_to_be_shown_twice(
     room: Room, monkeypatch: pytest.MonkeyPatch, noted: str
 ) -> None:
@@ -230,9 +242,8 @@ async def test_who_stops_before_it_is_written_down_leaves_nothing_to_be_shown_tw
     room.server.clock.advance(FORGOTTEN_S)
     async with shown(room) as found:
         await room.server.wait_for(lambda: not found.held, WITHIN_S)
-    assert len(room.thread(submission).messages) == 2
-    assert len(room.channel.messages) == 1
-    assert len(room.thread(submission, private=False).messages) == 1
+    assert len(room.thread.messages) == room.reports(submission) == 1
+    assert len(room.channel.messages) == len(room.results.messages) == 1
     room.server.assert_clean()
 
 
@@ -249,7 +260,7 @@ async def test_a_place_that_cannot_be_read_costs_only_its_own_submission(room: R
             await all_reported(room, [sound], WITHIN_S)
     (told,) = [each for each in logs if each["log_level"] == "error"]
     assert told["submission"] == broken.id
-    assert reports(room, broken) == 0
+    assert room.reports(broken) == 0
 
 
 async def test_what_somebody_else_has_shown_meanwhile_is_not_shown_again(room: Room) -> None:
@@ -263,7 +274,7 @@ async def test_what_somebody_else_has_shown_meanwhile_is_not_shown_again(room: R
     await displays.release_all("other")
     await first.claim()
     await first.updater.advance(first.held[submission.id].shown, "first")
-    assert len(room.thread(submission).messages) == 1
+    assert len(room.thread.messages) == 1
     room.server.assert_clean()
 
 
@@ -294,12 +305,12 @@ async def test_what_is_taken_while_leases_are_prolonged_is_not_dropped(
 async def test_a_crowd_overfills_no_window() -> None:
     async with a_room(scale=0.2) as here:
         here.server.rest.latency = 0.02
-        submissions = [await here.submit() for _ in range(24)]
+        people = [here.server.user(f"p{number}", here.guild) for number in range(24)]
+        submissions = [await here.submit(user=each) for each in people]
         for each in submissions:
             await here.place.judged(each)
         async with shown(here):
             await here.server.wait_for(
-                lambda: sum(not each.private for each in here.channel.threads) == 24, 20
+                lambda: len(here.channel.threads) == 25 and len(here.results.messages) == 24, 20
             )
         here.server.assert_clean()
-        assert len(here.channel.messages) == 24

@@ -11,6 +11,7 @@ import pytest
 
 from bot.discord.channels import SubmissionDisplay
 from bot.discord.interaction_claims import FIRST_LEASE
+from bot.discord.submission_thread import run_displays
 from bot.discord.unfinished import EXPIRED_FOR, MAX_ATTEMPTS, resume_unfinished
 from bot.domain.errors import StoreError
 from bot.domain.publication import PublishRequest
@@ -102,7 +103,7 @@ async def test_the_next_process_does_it_and_says_so_where_it_was_asked(room: Roo
 async def test_what_was_asked_in_direct_messages_is_done_as_well(room: Room) -> None:
     run = await killed(room, room.alice.dm)
     assert await taken_up(room) == 1
-    assert "This conversation shows its progress." in (await run.final()).text
+    assert "is stored: test on CPU" in (await run.final()).text
     (made,) = await stored(room)
     shown = await room.place.store.displays.find(made.id)
     assert shown is not None
@@ -120,25 +121,31 @@ async def test_a_file_that_is_gone_is_told(room: Room) -> None:
     assert await is_settled(room)
 
 
-async def test_when_the_token_has_expired_the_person_is_written_to_directly(room: Room) -> None:
+async def test_when_the_token_has_expired_the_display_shows_the_submission(room: Room) -> None:
     await killed(room)
     room.server.forget()
     room.server.clock.advance(901)
     assert await taken_up(room, 901) == 1
-    assert "Submission #" in (await direct(room)).text
+    assert await is_settled(room)
+    assert room.alice.dms == []
+    async with run_displays(room.client, room.context):
+        await room.alice.sees("Submission #", room.channel)
     assert len(await stored(room)) == 1
     with_token = [each for each in room.server.requests if each.route.startswith(NEED_TOKENS)]
     assert with_token == []
 
 
-async def test_what_was_never_acknowledged_is_done_and_told_directly(room: Room) -> None:
+async def test_what_was_never_acknowledged_is_done_and_shown_by_its_display(room: Room) -> None:
     with room.server.faults.during(Fault("POST", CALLBACK, status=None)) as unanswered:
         room.alice.begin_slash(COMMAND, script=KERNEL, leaderboard_name=room.place.board.name)
         await room.server.wait_for(lambda: unanswered.hits)
         await end_all()
     room.server.clock.advance(60)
     await taken_up(room)
-    assert "Submission #" in (await direct(room)).text
+    assert await is_settled(room)
+    assert room.alice.dms == []
+    async with run_displays(room.client, room.context):
+        await room.alice.sees("Submission #", room.channel)
     assert len(await stored(room)) == 1
     assert {each.code for each in room.server.refused} == {10062, 10015}
     room.server.forget()

@@ -43,6 +43,13 @@ def test_a_passed_evaluation_is_shown_well_with_its_time_and_interval() -> None:
     assert _table(report).rows[1][3] == "29.14 us ± 0.06"
 
 
+def test_the_first_line_of_a_run_that_is_too_noisy_says_that_it_is_not_ranked() -> None:
+    noisy = make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6, 0.23e6))
+    first = evaluation_report(make_evaluation(cases=(noisy,))).blocks[0]
+    assert isinstance(first, Text)
+    assert first.text.startswith("passed, but too noisy to be ranked on CPU, ")
+
+
 def test_cases_are_numbered_within_their_kind() -> None:
     cases = (make_case(), make_case(), make_case(CaseKind.BENCHMARK))
     rows = _table(evaluation_report(make_evaluation(cases=cases))).rows
@@ -161,9 +168,10 @@ def test_raw_runs_and_costs_are_told_at_a_glance() -> None:
     words = _texts(evaluation_report(alone))
     (runs,) = [each for each in words if " runs, " in each]
     assert runs.endswith("5 runs, 28.0 us to 31.0 us; median per round: 30.0 us, 28.8 us")
-    assert "GPU seconds" not in words[0]
-    several = alone.model_copy(update={"gpus": 4, "wall_s": 2.0})
-    assert _texts(evaluation_report(several))[0].endswith("2.0 s in total, 8.0 GPU seconds")
+    several = alone.model_copy(update={"gpus": 4, "wall_s": 2.0, "gpu": "L4"})
+    words = _texts(evaluation_report(several, cost=0.5))
+    assert words[0].endswith("2.0 s in total")
+    assert "GPU time 8.0 s on L4, about $0.50" in words
 
 
 def test_a_profile_tells_the_occupancy_of_its_kernels_and_no_other_mode_does() -> None:

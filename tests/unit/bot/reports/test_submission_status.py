@@ -1,11 +1,14 @@
 """Tests of the report of where a submission stands."""
 
+from dataclasses import replace
+
 import pytest
 
+from bot.domain.costs import gpu_time_line
 from bot.domain.ids import JobId, SubmissionId
 from bot.domain.job import Job, JobState
 from bot.domain.records import StoredFile
-from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus, show_cost, with_costs
+from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus, with_costs
 from bot.domain.submission import Exclusion, ExclusionKind, Submission, SubmissionState
 from bot.reports.blocks import Attachment, Text, Tone
 from bot.reports.submission import job_line, status_report
@@ -122,8 +125,14 @@ def test_what_an_evaluation_costs_is_told_where_the_price_is_known() -> None:
     priced = with_costs(found, {"H100": 0.5})
     cost = 0.5 * done.evaluation.gpu_s
     assert [each.cost for each in priced.jobs] == [cost, None]
-    first = status_report(priced).blocks[0]
-    assert isinstance(first, Text)
-    assert first.text.endswith(f", cost {show_cost(cost)}")
+    line = gpu_time_line("H100", done.evaluation.gpu_s, cost)
+    assert Text(line, Tone.QUIET) in status_report(priced).blocks
     assert with_costs(found, {"A100": 0.5}) == found
-    assert "cost" not in str(status_report(found))
+    bare = gpu_time_line("H100", done.evaluation.gpu_s, None)
+    assert Text(bare, Tone.QUIET) in status_report(found).blocks
+
+
+def test_who_waits_for_a_quota_is_told_so_beside_the_place_in_line() -> None:
+    job = replace(_job(JobState.QUEUED), waits="0 s of each person's 60 s a day are left")
+    line = job_line(JobStatus(job, place=QueuePosition(3, 20.0)))
+    assert line.text.endswith("queued, position 3; 0 s of each person's 60 s a day are left")

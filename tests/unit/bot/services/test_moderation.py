@@ -1,8 +1,10 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from bot.domain.board import Viewer
+from bot.domain.costs import Quota, QuotaKey, Unit
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Claim, JobState
@@ -136,3 +138,19 @@ async def test_limits_are_set_and_dropped(place: Place) -> None:
     assert await place.store.moderation.limits() == ()
     with pytest.raises(UserError, match="this limit does not exist"):
         await moderation.drop_limit(place.store, deed, None, None)
+
+
+async def test_quotas_of_gpu_time_name_the_gpu_type_as_boards_do(place: Place) -> None:
+    deed = Decision(place.ada, "dear")
+    key = QuotaKey(Unit.SECONDS, board=place.board.id, gpu="cpu")
+    stored = await moderation.set_quota(place.store, deed, Quota(key, 600))
+    assert stored == Quota(replace(key, gpu="CPU"), 600)
+    assert await place.store.costs.quotas() == (stored,)
+    with pytest.raises(UserError, match="no gpu named 'B300'"):
+        await moderation.set_quota(place.store, deed, Quota(replace(key, gpu="B300"), 600))
+    await moderation.drop_quota(place.store, deed, key)
+    with pytest.raises(UserError, match="this quota does not exist"):
+        await moderation.drop_quota(place.store, deed, key)
+    covered = "each person, board vectoradd, CPU"
+    rows = [(row.action, row.subject) for row in await place.store.audit.rows(2)]
+    assert rows == [("unquota", f"seconds, {covered}"), ("quota", f"600 s a day, {covered}")]

@@ -348,7 +348,14 @@ async def test_who_has_no_right_to_it_neither_creates_nor_edits_nor_decides(
     door: WebContext, place: Place
 ) -> None:
     eve, _ = await signed_in(door, "eve")
-    for path in ("/create", "/admin", "/admin/audit", "/edit/vectoradd", "/edit/vectoradd/delete"):
+    for path in (
+        "/create",
+        "/admin",
+        "/admin/audit",
+        "/admin/costs",
+        "/edit/vectoradd",
+        "/edit/vectoradd/delete",
+    ):
         assert (await eve.get(path)).status_code == 403, path
     assert (await eve.get("/edit/vectoradd/keepsake")).status_code == 403
     for path in ("/create", "/create/look", "/edit/vectoradd/look", "/edit/vectoradd/task"):
@@ -387,6 +394,9 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
         ("resume", {"what": "all"}),
         ("limit", {"most": "3", "minutes": "60", "board": "vectoradd", "mode": "ranked"}),
         ("unlimit", {"board": "vectoradd", "mode": "ranked"}),
+        ("quota", {"most": "$2.50", "unit": "dollars", "of": "everyone", "gpu": "cpu"}),
+        ("quota", {"most": "600", "unit": "seconds", "of": "person", "board": "vectoradd"}),
+        ("unquota", {"unit": "dollars", "of": "everyone", "gpu": "CPU"}),
         ("rejudge", {"submission": number}),
         ("final", {"board": "vectoradd", "top": "2", "gpu": ""}),
         ("cancel-final", {"board": "vectoradd"}),
@@ -395,6 +405,11 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
         answer = await root.post(f"/admin/{deed}", fields)
         assert answer.status_code == 303, answer.text
         assert 'role="status"' in await root.text(answer.headers["Location"])
+    assert "At most 600 s of GPU time a day, for vectoradd" in await root.text("/me")
+    for days in ("1", "7", "30"):
+        costs = await root.text(f"/admin/costs?days={days}")
+        assert "by person" in costs
+        assert costs.count('aria-current="page"') >= 1
     record = await root.text("/admin/audit")
     assert "&lt;i&gt;forged&lt;/i&gt;" in record
     assert record.count("<tr>") >= len(deeds)
@@ -405,6 +420,10 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
         ("disqualify", {"submission": "9" * 19, "reason": "x"}),
         ("limit", {"most": "0", "minutes": "1"}),
         ("unlimit", {"board": "nowhere"}),
+        ("quota", {"most": "0", "unit": "seconds"}),
+        ("quota", {"most": "1e5", "unit": "seconds"}),
+        ("quota", {"most": "9999999999", "unit": "seconds"}),
+        ("unquota", {"unit": "dollars"}),
         ("resume", {"what": "all"}),
         ("final", {"board": "vectoradd", "top": "1"}),
         ("cancel-final", {"board": "vectoradd"}),

@@ -39,7 +39,7 @@ def answer(place: Place) -> InteractionReply:
     interaction.user.id = 9
     interaction.client.context = DiscordContext(place.store, place.clock)
     interaction.followup.send = AsyncMock()
-    return InteractionReply(interaction)
+    return InteractionReply(interaction, is_filled=True)
 
 
 def said(given: InteractionReply) -> list[str]:

@@ -7,9 +7,12 @@ from unittest.mock import AsyncMock
 
 import pytest
 
+from bot.domain.costs import Quota, QuotaKey, Unit
 from bot.domain.ids import JobId, PublicationId
 from bot.domain.job import Claim
 from bot.domain.publication import NewPublication
+from bot.domain.tasks.lint import CheckStep
+from bot.reports.tasks import step_line
 from bot.services.publishing import queued_runner
 from bot.services.publishing.queued_runner import (
     QueuedRunner,
@@ -107,6 +110,23 @@ async def test_the_evaluation_of_a_run_comes_back_with_its_progress(
     await place.store.check_runs.accept(job.id, job.fence, make_evaluation())
     assert await asyncio.wait_for(waiting, 5) == make_evaluation()
     assert told.empty()
+
+
+async def test_a_run_that_waits_for_a_quota_says_so_and_how_long(
+    place: Place, runner: QueuedRunner
+) -> None:
+    await place.store.costs.set_quota(Quota(QuotaKey(Unit.SECONDS), 1.0))
+    call = await runner.start(asked())
+    told: asyncio.Queue[Progress] = asyncio.Queue()
+    waiting = asyncio.create_task(runner.wait(call, told.put_nowait))
+    assert await place.store.jobs.claim(Claim("w", {"CPU": 1}, LEASE)) == ()
+    said = await asyncio.wait_for(told.get(), 10)
+    assert said.stage is Stage.PREPARE
+    assert "which is more than each person's 1 s a day" in said.note
+    assert step_line(CheckStep("CPU", "a.py", "prepare", note=said.note), with_gpu=False) == (
+        f"a.py: prepare, {said.note}"
+    )
+    waiting.cancel()
 
 
 async def test_a_process_that_takes_over_finds_the_same_run(

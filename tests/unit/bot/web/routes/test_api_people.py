@@ -8,6 +8,7 @@ import pytest
 from bot.domain.accounts import TokenScope
 from bot.domain.api import accounts, admin, base, boards, publishing, submissions
 from bot.domain.api import admin as running
+from bot.domain.costs import Quota, QuotaKey, Unit
 from bot.web.routes.api.examples import EXAMPLES
 from runners.contract.evaluation import CaseKind
 from runners.contract.wire import Wire
@@ -38,7 +39,7 @@ async def test_a_token_makes_none_that_may_more_or_lasts_longer(api: Api) -> Non
         assert (await bob.delete(f"/me/tokens/{made['id']}")).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["stats", "audit", "rules"])
+@pytest.mark.parametrize("path", ["stats", "audit", "rules", "costs"])
 async def test_admin_pages_are_for_admins_alone(api: Api, path: str) -> None:
     for name, status in ((None, 401), ("bob", 403)):
         async with api.asking(name) as asks:
@@ -72,6 +73,46 @@ async def test_an_admin_bans_pauses_and_limits_and_the_audit_tells_it(api: Api) 
     actions = [each["action"] for each in first["decisions"] + rest_of.json()["decisions"]]
     assert actions == ["unlimit", "resume", "unban", "disqualified"]
     assert {each["actor"] for each in first["decisions"]} == {"ada"}
+
+
+async def test_an_admin_caps_gpu_time_and_sees_who_used_it(api: Api) -> None:
+    bob = await api.place.person("bob")
+    await api.place.judged(await api.place.submit(bob))
+    quota = {"unit": "seconds", "each_person": False, "board": "vectoradd", "gpu": "CPU"}
+    async with api.asking("ada", TokenScope.ADMIN) as ada:
+        wrong = await ada.put("/admin/quotas", json=quota | {"most": 0})
+        assert wrong.status_code == 400
+        order = quota | {"most": 60.0, "reason": "dear"}
+        assert (await ada.put("/admin/quotas", json=order)).status_code == 204
+        assert (await ada.get("/admin/rules")).json()["quotas"] == [quota | {"most": 60.0}]
+        assert (await ada.post("/admin/quotas/end", json=quota)).status_code == 204
+        assert (await ada.post("/admin/quotas/end", json=quota)).status_code == 409
+        found = (await ada.get("/admin/costs", params={"days": 7})).json()
+        assert (await ada.get("/admin/costs", params={"days": 31})).status_code == 422
+        log = (await ada.get("/admin/audit")).json()["decisions"]
+    (line,) = found["usage"]
+    assert (line["person"], line["board"], line["kind"]) == ("bob", "vectoradd", "submission")
+    assert line["seconds"] > 0
+    covered = "all people together, board vectoradd, CPU"
+    assert [(each["action"], each["subject"]) for each in log[:2]] == [
+        ("unquota", f"seconds, {covered}"),
+        ("quota", f"60 s a day, {covered}"),
+    ]
+
+
+async def test_who_has_no_gpu_time_left_gets_429_with_the_time_until_it_frees(api: Api) -> None:
+    limit = Quota(QuotaKey(Unit.SECONDS), 400.0)
+    await api.place.store.costs.set_quota(limit)
+    bob = await api.place.person("bob")
+    run = await api.place.submit(bob)
+    spent = {"wall_s": 200.0}
+    await api.place.judged(run, **spent)
+    body = {"file_name": "k.py", "source": "x = 1", "mode": "ranked", "board": "vectoradd"}
+    async with api.asking("bob") as asks:
+        refused = await asks.post("/submissions", json=body)
+    assert (refused.status_code, refused.json()["code"]) == (429, "quota")
+    assert "200 s of each person's 400 s a day are left" in refused.json()["detail"]
+    assert 0 < int(refused.headers["Retry-After"]) <= 86_400
 
 
 async def test_an_admin_starts_a_final_which_everybody_may_read(api: Api) -> None:

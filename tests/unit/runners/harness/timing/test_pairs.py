@@ -106,11 +106,11 @@ def test_between_two_rounds_only_the_calibration_candidate_lives(
 
     measured(timer)
 
-    starts = seen[::2]
+    starts = [each - before for each in seen[::2]]  # those of an earlier test may end meanwhile
     assert len(starts) == 6
     assert all(each == starts[0] for each in starts)  # nothing of an earlier round is left
-    assert starts[0] > before
-    assert living() == before
+    assert starts[0]
+    assert living() <= before
 
 
 def test_the_calibration_candidate_has_no_submission(

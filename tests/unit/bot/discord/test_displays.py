@@ -1,7 +1,7 @@
 import time
 
 from bot.discord.channels import EDIT_INTERVAL_S
-from bot.discord.submission_steps import EditRateLimiter
+from bot.discord.displays import EditRateLimiter
 
 
 async def test_edits_of_all_messages_are_spaced() -> None:

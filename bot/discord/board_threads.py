@@ -1,0 +1,177 @@
+"""The threads of boards: a private one per person and board, a public one per board, in each guild.
+
+Each is created once, by one process under a lease in the store. A guild may have 1,000 active
+threads; beyond `MOST_ACTIVE`, the least recently used private ones without a run are archived.
+"""
+
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import discord
+import structlog
+
+from bot.discord import channels, draw
+from bot.discord.context import FRONT_END, DiscordContext
+from bot.domain.board import Board
+from bot.domain.ids import PersonId
+from bot.domain.submission import ThreadKey
+
+_log = structlog.get_logger(__name__)
+
+MOST_ACTIVE = 800
+"""With more active threads in a guild, old ones are archived; Discord allows 1,000."""
+_ARCHIVED_AT_ONCE = 20
+"""The most threads that are archived before one is created."""
+_CREATION = timedelta(minutes=2)
+"""The lease of a creation, which may wait for Discord's rate limit."""
+_EXISTS = 160004
+"""Discord's code when a message already has a thread."""
+_SEARCHED = 100
+"""How many recent messages are searched for the one under which a public thread is opened."""
+
+
+class ThreadBusyError(Exception):
+    """Another process creates the thread now."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuildThreads:
+    """Finds, creates, archives and unarchives the threads of boards."""
+
+    client: discord.Client
+    context: DiscordContext
+
+    async def private(
+        self, channel: discord.TextChannel, board: Board, reader: tuple[PersonId, int], lost: int
+    ) -> int:
+        """Return the thread of a person, given by account and Discord user; create it if needed.
+
+        A thread that is `lost` is replaced; 0 if none is. ThreadBusyError, and Discord's errors.
+        """
+        person, user = reader
+        key = ThreadKey(FRONT_END, str(channel.guild.id), board.id, person)
+
+        async def create(*, may_exist: bool) -> int:
+            account = await self.context.store.people.get(person)
+            name = draw.private_thread_name(board, "" if account is None else account.name, person)
+            found = await self._find_own(channel, name) if may_exist else None
+            if found is not None and found.archived:
+                await found.edit(archived=False)
+            thread = found or await channels.open_thread(channel, name, channels.HOUR_MIN)
+            await thread.add_user(discord.Object(user))
+            return thread.id
+
+        return await self._created_once(channel.guild, key, create, lost)
+
+    async def public(self, channel: discord.TextChannel, board: Board, lost: int) -> int:
+        """Return the board's public thread; create it under a message if needed."""
+        key = ThreadKey(FRONT_END, str(channel.guild.id), board.id)
+
+        async def create(*, may_exist: bool) -> int:
+            text = draw.results_headline(board)
+            found = await self._find_message(channel, text, lost) if may_exist else None
+            nonce = f"new-{lost}" if lost else f"results-{board.id}"  # at most 25 characters
+            message = found or await channel.send(text, nonce=nonce, silent=True)
+            if not message.flags.has_thread:
+                await self._open_below(message, draw.public_thread_name(board))
+            return message.id  # the thread has the same id
+
+        return await self._created_once(channel.guild, key, create, lost)
+
+    async def _open_below(self, message: discord.Message, name: str) -> None:
+        try:
+            await message.create_thread(name=name, auto_archive_duration=channels.WEEK_MIN)
+        except discord.HTTPException as error:
+            if error.code != _EXISTS:
+                raise
+
+    async def _created_once(
+        self,
+        guild: discord.Guild,
+        key: ThreadKey,
+        create: Callable[..., Awaitable[int]],
+        lost: int,
+    ) -> int:
+        threads = self.context.store.board_threads
+        known = await threads.find(key)
+        if known is not None and int(known) != lost:
+            return int(known)
+        owner = secrets.token_hex(8)
+        claims = await threads.claim(key, owner, _CREATION, str(lost) if lost else None)
+        if claims is None:
+            raise ThreadBusyError
+        try:
+            async with self._with_room(guild):
+                made = await create(may_exist=claims > 1)
+        except BaseException:
+            await threads.release(key, owner)
+            raise
+        await threads.save(key, owner, str(made))
+        return made
+
+    async def use(self, guild: discord.Guild, board: Board, person: PersonId, thread: int) -> None:
+        """Unarchive a person's thread before something is sent or edited there."""
+        key = ThreadKey(FRONT_END, str(guild.id), board.id, person)
+        await self.context.store.board_threads.use(key)
+        if guild.get_thread(thread) is None:  # active threads are known
+            await self.unarchive(guild, thread)
+
+    async def unarchive(self, guild: discord.Guild, thread: int) -> None:
+        """Make a thread active, if it is not; NotFound and Forbidden when it is lost."""
+        found = await self.client.fetch_channel(thread)
+        if isinstance(found, discord.Thread) and found.archived:
+            async with self._with_room(guild):
+                await found.edit(archived=False)
+
+    @asynccontextmanager
+    async def _with_room(self, guild: discord.Guild) -> AsyncIterator[None]:
+        """Archive old threads before one becomes active, and more of them if there is no room."""
+        await self._archive_old(guild, len(guild.threads) + 1 - MOST_ACTIVE)
+        try:
+            yield
+        except discord.HTTPException as error:
+            if error.code == channels.TOO_MANY_THREADS:
+                await self._archive_old(guild, _ARCHIVED_AT_ONCE)  # for the next attempt
+            raise
+
+    async def _archive_old(self, guild: discord.Guild, count: int) -> None:
+        if count <= 0:
+            return
+        idle = await self.context.store.board_threads.idle(FRONT_END, str(guild.id))
+        active = {str(each.id): each for each in guild.threads if not each.archived}
+        old = [each for each in active.values() if self._is_of_a_run(each)]
+        old += [active[each] for each in idle if each in active]
+        for each in old[: min(count, _ARCHIVED_AT_ONCE)]:
+            try:
+                await each.edit(archived=True)
+            except (discord.NotFound, discord.Forbidden) as error:
+                _log.info("a thread is not archived", action="not_archived", error=repr(error))
+
+    def _is_of_a_run(self, thread: discord.Thread) -> bool:
+        """Return whether it is a private thread for one run, as earlier versions created them."""
+        me = self.client.user
+        is_own = me is not None and thread.owner_id == me.id and thread.is_private()
+        return is_own and thread.name.startswith("#")
+
+    async def _find_own(self, channel: discord.TextChannel, name: str) -> discord.Thread | None:
+        """Return the bot's private thread of this name, active or archived."""
+        found = await channels.find_thread(self.client, channel, name)
+        if found is not None:
+            return found
+        async for each in channel.archived_threads(private=True, joined=True, limit=None):
+            if channels.is_own(self.client, each) and each.name == name:
+                return each
+        return None
+
+    async def _find_message(
+        self, channel: discord.TextChannel, text: str, lost: int
+    ) -> discord.Message | None:
+        """Return the bot's message with this text, unless its thread is the lost one."""
+        async for each in channel.history(limit=_SEARCHED):
+            is_own = each.author == self.client.user and each.content == text
+            if is_own and each.id != lost:
+                return each
+        return None

@@ -1,0 +1,121 @@
+"""Each thread is created once, and old ones make room for new ones."""
+
+import asyncio
+
+import discord
+import pytest
+
+from bot.discord import board_threads
+from bot.discord.displays import DisplayedSubmission
+from runners.contract.task import Mode
+from tests.doubles.discord.limits import MESSAGE, THREADS, Limits
+from tests.doubles.discord.rest.faults import Fault
+from tests.doubles.discord_displays import (
+    TOO_MANY_THREADS,
+    UNKNOWN_CHANNEL,
+    Lost,
+    conversing,
+    judged,
+    to_the_end,
+)
+from tests.doubles.discord_room import OWNER, Room, room
+
+LATE_S = 400.0
+"""Discord has forgotten every nonce by then."""
+
+
+async def test_beyond_the_limit_the_oldest_finished_threads_are_archived(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board_threads, "MOST_ACTIVE", 3)
+    for number in range(6):
+        room.place.clock.advance(1)
+        submission = await room.submit(mode=Mode.TEST, user=room.members[number])
+        if number != 1:
+            await room.place.judged(submission)
+        else:
+            await room.place.claim()  # and that run is not over
+        show = await room.claim(submission)
+        if number != 1:
+            await to_the_end(room, show)
+        else:
+            await room.steps.advance(show, OWNER)
+        await asyncio.sleep(0.05)
+    archived = [each.archived for each in room.channel.threads]
+    assert archived == [True, False, True, True, False, False]
+    room.server.assert_clean()
+
+
+async def test_a_guild_full_of_threads_makes_room_and_else_the_conversation_has_the_report() -> (
+    None
+):
+    async with room(limits=Limits(active_threads=1)) as here:
+        _, show = await judged(here, mode=Mode.TEST)
+        await to_the_end(here, show)
+        submission = await here.submit(mode=Mode.TEST, user=here.bob)
+        await here.place.judged(submission)
+        await to_the_end(here, await here.claim(submission))
+        assert [each.archived for each in here.channel.threads] == [True, False]
+        here.server.world.limits.active_threads = 0
+        here.alice.world.channels.pop(here.channel.threads[0].id)
+        await conversing(here)
+        submission, show = await judged(here, mode=Mode.TEST)
+        await to_the_end(here, show)
+        assert here.reports(submission, here.alice.dm) == 1
+        here.server.assert_clean(allowing=[TOO_MANY_THREADS, UNKNOWN_CHANNEL])
+
+
+@pytest.mark.parametrize("waited_s", [0.0, LATE_S, 2 * 3600.0])
+async def test_a_thread_whose_creation_was_answered_by_nothing_is_found_even_archived(
+    room: Room, waited_s: float
+) -> None:
+    submission, show = await judged(room, mode=Mode.TEST)
+    with room.server.faults.during(Lost("POST", THREADS, 1)):
+        with pytest.raises(discord.DiscordServerError):
+            await to_the_end(room, show)
+        show.doubtful = True
+        room.server.clock.advance(waited_s)
+        await to_the_end(room, show)
+    assert room.reports(submission, room.thread) == 1
+    assert room.alice.can_see(room.thread)
+    room.server.assert_clean()
+
+
+async def test_a_public_thread_that_exists_already_is_used(room: Room) -> None:
+    _, show = await judged(room)
+    path = f"{MESSAGE}/threads"
+    fault = Fault("POST", path, status=400, code=160004, carried_out=True, count=1)
+    with room.server.faults.during(fault):
+        await to_the_end(room, show)
+    assert fault.hits == 1
+    assert len(room.results.messages) == 1
+
+
+async def test_a_thread_that_is_deleted_in_the_middle_is_replaced_once(room: Room) -> None:
+    first, second = await room.submit(mode=Mode.TEST), await room.submit(mode=Mode.TEST)
+    shows = [await room.claim(first)]
+    shows += [DisplayedSubmission(second.id, shows[0].state)]
+    for show in shows:
+        await room.steps.advance(show, OWNER)
+    room.server.world.channels.pop(room.thread.id).deleted = True
+    for submission, show in zip((first, second), shows, strict=True):
+        await room.place.judged(submission)
+        await to_the_end(room, show)
+        assert room.reports(submission, room.thread) == 1
+    room.server.assert_clean(allowing=[UNKNOWN_CHANNEL])
+
+
+async def test_an_archived_thread_is_unarchived_before_anything_is_edited(room: Room) -> None:
+    submission = await room.submit()
+    show = await room.claim(submission)
+    await room.steps.advance(show, OWNER)
+    room.server.clock.advance(2 * 3600)
+    await room.client.http.get_channel(room.channel.id)  # Discord looks at its clock
+    archived = room.thread.archived
+    assert archived
+    await asyncio.sleep(0.1)
+    await room.place.judged(submission)
+    await to_the_end(room, show)
+    assert not room.thread.archived
+    assert len(room.thread.messages) == 2
+    room.server.assert_clean()

@@ -1,0 +1,353 @@
+"""Every command, button, menu and form that is registered is done once and told once.
+
+Each plays once undisturbed and once in each kind of trouble. What is stored and what is said must
+be the same.
+"""
+
+import asyncio
+import io
+import re
+import zipfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import discord
+import pytest
+from discord import app_commands
+
+from bot.discord import buttons, pagination
+from bot.discord.interaction_claims import EXPIRED
+from bot.discord.pagination import PageDirection, PagedList
+from bot.discord.unfinished import resume_unfinished
+from bot.domain.ids import PublicationId, SubmissionId
+from bot.domain.publication import PublishRequest
+from bot.domain.tasks.scaffold import scaffold
+from bot.services.publishing.publish import publish
+from tests.doubles.discord.kinds import ComponentKind, InteractionKind
+from tests.doubles.discord.limits import CALLBACK, FOLLOWUPS
+from tests.doubles.discord.model.components import Component
+from tests.doubles.discord.model.files import File
+from tests.doubles.discord.model.interactions import Interaction
+from tests.doubles.discord.model.messages import Message
+from tests.doubles.discord.rest.faults import Fault
+from tests.doubles.discord.users.filling import Filling, Value
+from tests.doubles.discord.users.forms import fill
+from tests.doubles.discord.users.person import Person
+from tests.doubles.discord.users.sending import Action, send_interaction
+from tests.doubles.discord.wire import Json
+from tests.doubles.discord_room import LEASE, Room
+from tests.doubles.discord_room import room as a_room
+from tests.doubles.factories import make_task
+
+ANSWER = f"{FOLLOWUPS}/messages/{{message_id}}"
+TASKS = ("CommandTree-invoker", "discord-ui")
+OPENS_A_FORM = {"leaderboard delete", "admin competition delete"}
+"""Their first response is the form itself, which nothing can repeat."""
+WITHIN_S = 15.0
+
+
+@dataclass(frozen=True)
+class Played:
+    """What an interaction left behind, without numbers and secrets."""
+
+    stored: dict[str, int]
+    said: str
+    followups: int
+
+
+Begin = Callable[[], Interaction]
+Trouble = Callable[["Stage", Begin], Awaitable[Interaction]]
+
+
+@dataclass
+class Stage:
+    """The admin carol in a room with two boards, and a submission of hers that waits."""
+
+    room: Room
+    carol: Person
+    submission: int
+    zip: File
+
+    def values(self, name: str) -> dict[str, Value]:
+        board = self.room.place.board.name
+        known: dict[str, Value] = {
+            "leaderboard_name": "fresh" if name == "leaderboard create" else board,
+            "script": File("kernel.py", b"x = 1\n"),
+            "task_zip": self.zip,
+            "competition_zip": self.zip,
+            "id": self.submission,
+            "first": self.submission,
+            "second": self.submission,
+            "who": self.room.bob,
+            "channel": self.room.channel,
+            "reason": "because",
+            "most": 500,
+            "minutes": 5,
+            "name": "cup",
+            "deadline": "2099-01-31",
+            "gpus": "CPU",
+            "record": True,
+        }
+        if name == "profile revoke":
+            known["id"] = 1
+        if name == "leaderboard update":
+            del known["task_zip"]
+        return known
+
+    def sizes(self) -> dict[str, int]:
+        """How many rows each table has, except those that say how far an interaction is."""
+        return {
+            f"{type(owner).__name__}.{name}": len(value)
+            for owner, name, value in self.room.place.store.state()
+            if isinstance(value, dict | list | set) and "Interactions" not in type(owner).__name__
+        }
+
+    def command(self, command: app_commands.Command[Any, ..., Any]) -> Begin:
+        name = command.qualified_name
+        known = self.values(name)
+        wanted = [each.display_name for each in command.parameters if each.required]
+        wanted += [
+            each
+            for each in ("leaderboard_name", "gpus")
+            if name.startswith(("leaderboard submit", "leaderboard create"))
+        ]
+        wanted += ["deadline"] if name == "leaderboard update" else []
+        wanted += ["record"] if name.endswith("notices") else []
+        given = {each: known[each] for each in wanted}
+        return lambda: self.carol.begin_slash(name, **given)
+
+    def click(self, part: Component) -> Begin:
+        data: Json = {"component_type": part.kind, "custom_id": part.custom_id}
+        if part.kind == ComponentKind.STRING_SELECT:
+            data["values"] = [part.raw["options"][0]["value"]]
+        action = Action(
+            InteractionKind.COMPONENT, self.carol, part.message.channel, data, source=part.message
+        )
+        return lambda: send_interaction(action)
+
+    async def form(self, fields: dict[str, str]) -> Begin:
+        """A filled-in form that asks for the name of a board that nothing else uses."""
+        opened = await self.carol.slash("leaderboard delete", leaderboard_name="doomed")
+        assert opened.form is not None
+        filling = Filling(self.carol, opened.channel)
+        data: Json = {
+            "custom_id": opened.form["custom_id"],
+            "components": fill(opened.form, dict(fields), filling),
+        }
+        action = Action(InteractionKind.MODAL, self.carol, opened.channel, data, trigger=opened)
+        return lambda: send_interaction(action)
+
+    async def question(self) -> Message:
+        """A message with menus and a button that only this process knows."""
+        script = File("kernel.py", b"x = 1\n")
+        run = await self.carol.slash(
+            "leaderboard submit test", script=script, leaderboard_name="wide"
+        )
+        return await run.final()
+
+
+@asynccontextmanager
+async def stage() -> AsyncIterator[Stage]:
+    async with a_room(commands=True) as room:
+        store, clock = room.place.store, room.place.clock
+        admin = room.guild.create_role("Leaderboard Admin")
+        carol = room.server.user("carol", room.guild, roles=[admin])
+        carol.goes_to(room.channel)
+        account = (await store.people.ensure(f"discord:{carol.id}", "Carol")).id
+        for name, gpus in (("doomed", ("CPU",)), ("wide", ("CPU", "H100"))):
+            request = PublishRequest(account, name, gpus)
+            await publish(store, clock, request, make_task(name=name))
+        made = await room.place.submit(person=account)
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as written:
+            for name, text in scaffold("double").items():
+                written.writestr(f"double/{name}", text)
+        found = Stage(room, carol, made.id, File("double.zip", archive.getvalue()))
+        await asyncio.sleep(0.1)
+        yield found
+
+
+async def end_all() -> None:
+    """End what this process does of what people ask, as a kill does."""
+    own = asyncio.current_task()
+    doomed = [
+        each
+        for each in asyncio.all_tasks()
+        if each is not own and each.get_name().startswith(TASKS)
+    ]
+    assert doomed
+    for task in doomed:
+        task.cancel()
+    await asyncio.gather(*doomed, return_exceptions=True)
+
+
+async def resumed(here: Stage) -> None:
+    for clock in (here.room.place.clock, here.room.server.clock):
+        clock.advance(LEASE.total_seconds() + 10)
+    assert await resume_unfinished(here.room.client, here.room.context) == 1
+
+
+async def undisturbed(here: Stage, begin: Begin) -> Interaction:
+    del here
+    return begin()
+
+
+async def delivered_twice(here: Stage, begin: Begin) -> Interaction:
+    del here
+    run = begin()
+    run.repeat()
+    return run
+
+
+async def acknowledgement_lost(here: Stage, begin: Begin) -> Interaction:
+    fault = Fault("POST", CALLBACK, 502, carried_out=True, count=1)
+    with here.room.server.faults.during(fault):
+        run = begin()
+        await here.room.server.wait_for(lambda: fault.hits, WITHIN_S)
+        await asyncio.sleep(0)
+    return run
+
+
+async def killed_while_it_acknowledges(here: Stage, begin: Begin) -> Interaction:
+    fault = Fault("POST", CALLBACK, status=None, carried_out=True)
+    with here.room.server.faults.during(fault):
+        run = begin()
+        await here.room.server.wait_for(lambda: fault.hits, WITHIN_S)
+        await end_all()
+    await resumed(here)
+    return run
+
+
+async def killed_while_it_answers(here: Stage, begin: Begin) -> Interaction:
+    faults = [
+        Fault(method, path, None) for method, path in (("PATCH", ANSWER), ("POST", FOLLOWUPS))
+    ]
+    for fault in faults:
+        here.room.server.faults.add(fault)
+    run = begin()
+    await here.room.server.wait_for(lambda: any(each.hits for each in faults), WITHIN_S)
+    await end_all()
+    here.room.server.faults.lift()
+    await resumed(here)
+    return run
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\d+", "#", re.sub(r"podium_[\w-]+", "SECRET", text))
+
+
+async def played(here: Stage, trouble: Trouble, begin: Begin) -> Played:
+    before = here.sizes()
+    run = await trouble(here, begin)
+
+    def is_told() -> bool:
+        reply, source = run.reply, run.source
+        own = reply is not None and reply is not source and not reply.loading
+        return run.form is not None or own or bool(run.followups) or _is_replaced(run)
+
+    await here.room.server.wait_for(is_told, WITHIN_S)
+    await asyncio.sleep(0.05)
+    after = here.sizes()
+    stored = {name: after[name] - before.get(name, 0) for name in after}
+    reply = run.reply if run.reply is not run.source else None
+    said = "form" if run.form else "" if reply is None else plain(reply.text)
+    return Played({k: v for k, v in stored.items() if v}, said, len(run.followups))
+
+
+def _is_replaced(run: Interaction) -> bool:
+    """Whether the clicked message was acknowledged, and so perhaps replaced."""
+    return run.answered is not None and run.reply is run.source and run.source is not None
+
+
+def all_commands(client: discord.Client) -> Iterator[app_commands.Command[Any, ..., Any]]:
+    tree: app_commands.CommandTree[Any] = client.tree  # type: ignore[attr-defined]
+    for each in tree.walk_commands():
+        if isinstance(each, app_commands.Command):
+            yield each
+
+
+async def every_button(here: Stage) -> dict[str, Begin]:
+    """Every kind of button and menu that survives a restart, by its class and action."""
+    number, board = SubmissionId(here.submission), here.room.place.board.id
+    items: list[discord.ui.DynamicItem[Any]] = [
+        *(buttons.SubmissionButton(each, number) for each in buttons.SubmissionAction),
+        *(buttons.BoardButton(each, board, 1) for each in buttons.BoardAction),
+        buttons.CheckButton(PublicationId(1)),
+        *(pagination.PageButton(each, board, "CPU", 0) for each in PageDirection),
+        pagination.StandingsGpuSelect(board, 0, ["CPU"]),
+        *(pagination.ListPageButton(each, "next", 0) for each in PagedList),
+    ]
+    registered = set(here.room.client._connection._view_store._dynamic_items.values())
+    assert {type(each) for each in items} == registered
+    channel = here.room.client.get_partial_messageable(here.room.channel.id)
+    found = {}
+    for each in items:
+        view = discord.ui.View(timeout=None)
+        view.add_item(each)
+        sent = here.room.channel.all_messages[(await channel.send("x", view=view)).id]
+        (part,) = [*sent.buttons, *sent.selects]
+        found[f"{type(each).__name__} {part.custom_id}"] = here.click(part)
+    return found
+
+
+async def everything(trouble: Trouble) -> dict[str, Played]:
+    """Play every handler in turn; the order is always the same."""
+    results = {}
+    async with stage() as here:
+        acts = {each.qualified_name: here.command(each) for each in all_commands(here.room.client)}
+        acts |= await every_button(here)
+        for name, begin in acts.items():
+            alone = name in OPENS_A_FORM and "killed" in trouble.__name__
+            results[name] = await played(here, undisturbed if alone else trouble, begin)
+        form = await here.form({"The board's exact name": "doomed"})
+        results["the form"] = await played(here, trouble, form)
+        question = await here.question()
+        results["a menu"] = await played(
+            here,
+            undisturbed if "answers" in trouble.__name__ else trouble,
+            here.click(question.selects[0]),
+        )
+        results["a question"] = await played(here, trouble, here.click(question.buttons[0]))
+        codes = {each.code for each in here.room.server.refused}
+        assert codes <= {40060}, here.room.server.refused
+        here.room.server.forget()
+    return results
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Played]:
+    return asyncio.run(everything(undisturbed))
+
+
+READS_FILES = {"admin export"}
+"""Its answer is a file, which is not stored: it is read again, and the audit log has both reads."""
+OF_THIS_PROCESS = {"the form", "a question"}
+"""What only the process that asked can handle: the next one says so."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        delivered_twice,
+        acknowledgement_lost,
+        killed_while_it_acknowledges,
+        killed_while_it_answers,
+    ],
+    ids=lambda each: each.__name__,
+)
+def test_whatever_happens_each_is_done_once_and_told_once(
+    expected: dict[str, Played], trouble: Trouble
+) -> None:
+    found = asyncio.run(everything(trouble))
+    assert len(found) > 60
+    for name, result in expected.items():
+        if name in OF_THIS_PROCESS and found[name].said == EXPIRED:
+            assert (found[name].stored, found[name].followups) == ({}, 0), name
+            continue
+        if name in READS_FILES:
+            assert found[name].said == result.said
+            continue
+        assert found[name] == result, name
