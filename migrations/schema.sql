@@ -410,8 +410,10 @@ comment on column board_threads.claims is 'How often a process began to create i
 create table bans (
     person bigint primary key references people (id),
     reason text not null,
-    at     timestamptz not null
+    at     timestamptz not null,
+    until  timestamptz
 );
+comment on column bans.until is 'When it ends by itself; null: not until it is lifted';
 
 create table exclusions (
     submission bigint primary key references submissions (id),
@@ -450,6 +452,16 @@ create table rooms (
     primary key (house, room)
 );
 comment on table rooms is 'Where a door takes submissions, such as channels of a guild; none named: where the door does by itself';
+
+create table guild_parts (
+    guild       text not null,
+    kind        text not null,
+    part        text,
+    lease_until timestamptz not null,
+    primary key (guild, kind)
+);
+comment on table guild_parts is 'The role or channel that a front end uses for a purpose in a server; its name may change, and it is made once';
+comment on column guild_parts.part is 'The front end''s own id of it, kept when it is deleted; null while a process makes it';
 
 -- Personal tokens, with which programs act for a person.
 

@@ -1,13 +1,13 @@
 """Moderation, statistics, and the state of the database."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from bot.domain.costs import GpuTime, Prices, Quota, QuotaKey, Usage
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.records import DayCount, Schema, Tally
-from bot.domain.submission import Exclusion, RateLimit
+from bot.domain.submission import Ban, Exclusion, RateLimit
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
@@ -15,8 +15,8 @@ from runners.contract.verdict import Verdict
 class Moderation(Protocol):
     """Bans, limits, exclusions and pauses."""
 
-    async def ban(self, person: PersonId, reason: str) -> None:
-        """Keep a person from submitting; a new reason replaces the old one.
+    async def ban(self, person: PersonId, ban: Ban) -> None:
+        """Keep a person from submitting; a new ban replaces the old one.
 
         After it returns, no submission of the person is stored.
         """
@@ -24,10 +24,10 @@ class Moderation(Protocol):
     async def unban(self, person: PersonId) -> bool:
         """Lift the ban; False when the person was not banned."""
 
-    async def ban_of(self, person: PersonId) -> str | None:
-        """Return why the person may not submit; None if they may."""
+    async def ban_of(self, person: PersonId) -> Ban | None:
+        """Return why the person may not submit; None if they may, also after the ban's end."""
 
-    async def bans(self) -> dict[PersonId, str]:
+    async def bans(self) -> dict[PersonId, Ban]:
         """Return why each banned person may not submit."""
 
     async def exclude(self, exclusion: Exclusion) -> None:
@@ -73,6 +73,18 @@ class Moderation(Protocol):
 
     async def channels(self, guild: str) -> tuple[str, ...]:
         """Return the channels where submissions are accepted; empty when none was ever set."""
+
+    async def claim_part(self, guild: str, kind: str, lease: timedelta) -> bool:
+        """Claim to make a guild's role or channel for a purpose; False if it was ever made.
+
+        False too while another process holds the claim.
+        """
+
+    async def keep_part(self, guild: str, kind: str, part: str) -> None:
+        """Store which role or channel of a guild is used for a purpose."""
+
+    async def parts(self) -> dict[tuple[str, str], str]:
+        """Return the roles and channels by guild and purpose, even deleted ones."""
 
     async def set_limit(self, limit: RateLimit) -> None:
         """Set the limit of this board and mode."""

@@ -2,13 +2,14 @@
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from bot.domain.board import Board, Viewer
 from bot.domain.costs import NamedQuota, Quota, QuotaKey
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.records import NamedLimit, SubmissionRules
-from bot.domain.submission import Exclusion, ExclusionKind, RateLimit
+from bot.domain.submission import Ban, Exclusion, ExclusionKind, RateLimit
 from bot.ports import Store
 from bot.services.audit import audited
 from bot.services.contests import exclude, include
@@ -25,16 +26,22 @@ class Decision:
     reason: str
 
 
-async def ban(store: Store, decision: Decision, identity: str) -> int:
+async def ban(
+    store: Store, decision: Decision, identity: str, until: datetime | None = None
+) -> int:
     """Keep a person from submitting; cancel their unfinished submissions and return how many.
 
-    Their checks of tasks are cancelled too.
+    Their checks of tasks are cancelled too. The ban ends by itself at `until`.
 
-    UserError when no person has this identity.
+    UserError when no person has this identity, and for one's own account.
     """
     person = await _person_id(store, identity)
-    async with _audited(store, decision, "ban", f"person {identity}") as tx:
-        await tx.moderation.ban(person, decision.reason)
+    if person == decision.actor:
+        raise UserError("own-account", "this is your own account; choose another person")
+    ban = Ban(decision.reason, until)
+    noted = replace(decision, reason=ban.words)
+    async with _audited(store, noted, "ban", f"person {identity}") as tx:
+        await tx.moderation.ban(person, ban)
         unfinished = await tx.jobs.unfinished_of(person)
         why = f"because its submitter is banned ({decision.reason})"
         await tx.publications.cancel(person, why)
@@ -217,7 +224,7 @@ async def submission_rules(store: Store) -> SubmissionRules:
     limits = await store.moderation.limits()
     paused = await store.moderation.board_pauses()
     bans = await store.moderation.bans()
-    people = [(await store.people.get(person), reason) for person, reason in bans.items()]
+    people = [(await store.people.get(person), each) for person, each in bans.items()]
     return SubmissionRules(
         limits=tuple(
             NamedLimit(each, names.get(each.board) if each.board else None) for each in limits
@@ -225,7 +232,7 @@ async def submission_rules(store: Store) -> SubmissionRules:
         pause=await store.moderation.pause_notice(),
         boards={names[board]: notice for board, notice in paused.items() if board in names},
         gpus=await store.moderation.gpu_pauses(),
-        bans=tuple((person, reason) for person, reason in people if person is not None),
+        bans=tuple((person, each) for person, each in people if person is not None),
         quotas=tuple(
             NamedQuota(each, names.get(each.key.board) if each.key.board else None)
             for each in await store.costs.quotas()

@@ -1,12 +1,12 @@
 """The bodies for publishing boards and competitions, for checks, and for competitions."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AwareDatetime, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from bot.domain.api.base import WHOLE, GpuName, Name, RequestBody, ResponseBody
+from bot.domain.api.base import WHOLE, Deadline, GpuName, Name, RequestBody, ResponseBody
 from bot.domain.api.boards import BoardLine
 from bot.domain.board import SourceVisibility, Visibility
 from runners.contract.task import Grader
@@ -14,10 +14,6 @@ from runners.contract.task import Grader
 MOST_GPUS = 64
 MOST_GUESTS = 200
 
-Deadline = Annotated[
-    AwareDatetime, Field(ge=datetime(1971, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))
-]
-"""With a time zone, in years that can be represented in every zone."""
 Gpus = Annotated[tuple[GpuName, ...], Field(max_length=MOST_GPUS)]
 Pools = Annotated[
     tuple[Annotated[str, StringConstraints(min_length=1, max_length=150)], ...],
