@@ -152,7 +152,7 @@ async def _discord(
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         lease = timedelta(seconds=podium.lease_s)
-        door = context.DiscordContext(podium.store, podium.clock, lease, connection)
+        door = context.DiscordContext(podium.store, podium.clock, lease, connection=connection)
         group.create_task(client.serve(door, settings, stop), name=context.FRONT_END)
         try:
             yield context.FRONT_END

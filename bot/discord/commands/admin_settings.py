@@ -1,4 +1,4 @@
-"""`/admin limit|unlimit|limits|channel-allow|channel-forbid|notices`: limits and channels."""
+"""`/admin limit|unlimit|limits|channel-allow|channel-forbid|roles|notices`: settings."""
 
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
@@ -8,7 +8,7 @@ import discord
 from discord import app_commands
 from typing_extensions import override
 
-from bot.discord import channels, notifications, options, roles
+from bot.discord import notifications, options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.interaction_claims import replying
 from bot.domain.costs import Quota, QuotaKey, Unit
@@ -25,7 +25,7 @@ from runners.contract.task import Mode
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
-    add_commands(tree, "admin", limit, unlimit, limits, allow, forbid, notices)
+    add_commands(tree, "admin", limit, unlimit, limits, allow, forbid, choose_roles, notices)
 
 
 _Reason = app_commands.Range[str, 0, 300]
@@ -189,7 +189,7 @@ async def allow(
         store = context_of(interaction).store
         decision = await roles.admin_decision(interaction, channel.name)
         async with _audited(store, decision, "channel-allow", channel) as tx:
-            await tx.moderation.open_channel(channels.guild_key(channel.guild.id), str(channel.id))
+            await tx.moderation.open_channel(roles.guild_key(channel.guild.id), str(channel.id))
         await answer.conclude(f"Submissions are allowed in {channel.mention}.")
 
 
@@ -202,10 +202,39 @@ async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None
         decision = await roles.admin_decision(interaction, channel.name)
         async with _audited(store, decision, "channel-forbid", channel) as tx:
             if not await tx.moderation.close_channel(
-                channels.guild_key(channel.guild.id), str(channel.id)
+                roles.guild_key(channel.guild.id), str(channel.id)
             ):
                 raise UserError("not-allowed", f"#{channel.name} was not an allowed channel")
         await answer.conclude(f"Submissions are no longer allowed in {channel.mention}.")
+
+
+@app_commands.command(name="roles", description="Choose which roles give rights in this server")
+@app_commands.describe(
+    admin="Whose members are admins, in place of Leaderboard Admin",
+    creator="Whose members may create boards, in place of Leaderboard Creator",
+)
+async def choose_roles(
+    interaction: Interaction,
+    admin: discord.Role | None = None,
+    creator: discord.Role | None = None,
+) -> None:
+    """Replace the roles that the bot made; without options, show the present ones."""
+    async with replying(interaction) as answer:
+        decision = await roles.admin_decision(interaction, "")
+        context, chosen = context_of(interaction), {roles.ADMIN: admin, roles.CREATOR: creator}
+        for name, role in chosen.items():
+            if role is not None:
+                roles.require_choosable(interaction, name, role)
+        async with context.store.transaction() as tx:
+            for name, role in chosen.items():
+                if role is not None:
+                    key, purpose = roles.guild_key(role.guild.id), roles.PURPOSES[name]
+                    await tx.moderation.keep_part(key, purpose, str(role.id))
+                    subject = f"role {role.id} of guild {role.guild.id}"
+                    await tx.audit.record(decision.actor, f"{purpose}-role", subject, role.name)
+        await context.snapshot.refresh(context.store)
+        admins, creators = (roles.role_words(interaction, name) for name in roles.PURPOSES)
+        await answer.conclude(f"Admins have {admins}. Creators of boards have {creators}.")
 
 
 def _audited(

@@ -43,7 +43,9 @@ async def test_the_end_of_a_ban_is_in_the_audit(place: Place) -> None:
     await place.person("eve")
     end = datetime(2030, 1, 1, tzinfo=UTC)
     await moderation.ban(place.store, Decision(place.ada, "floods"), "local:eve", end)
-    assert await audit(place) == [("ban", "person local:eve", "floods (until 2030-01-01 00:00 UTC)")]
+    assert await audit(place) == [
+        ("ban", "person local:eve", "floods (until 2030-01-01 00:00 UTC)")
+    ]
 
 
 async def test_a_person_withdraws_only_their_own_and_only_once(place: Place) -> None:
