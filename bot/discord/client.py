@@ -24,11 +24,13 @@ from yarl import URL
 
 from bot.discord import buttons, channels, commands, notifications, pagination, responses, roles
 from bot.discord import interaction_claims as claims
+from bot.discord.alerts import AlertSender
 from bot.discord.context import DiscordContext, DiscordSettings
 from bot.discord.publication_thread import run_publications
 from bot.discord.submission_thread import run_displays
 from bot.discord.unfinished import run_resumption
 from bot.domain.errors import SetupError, StoreError
+from bot.services.alerts import run_alerts
 from runners import plugins
 
 _log = structlog.get_logger(__name__)
@@ -215,6 +217,8 @@ async def _session(client: PodiumClient, context: DiscordContext, stop: asyncio.
             run_publications(client, context),
             _in_background(
                 notices=notifications.NotificationSender(client, context).run(),
+                alerts=AlertSender(client, context).run(),
+                finding_alerts=run_alerts(context.store, context.clock, stop),
                 snapshot=context.snapshot.run(context.store),
                 rechecks=roles.run_rechecks(client, context),
                 unfinished=run_resumption(client, context),

@@ -102,6 +102,7 @@ _DESCRIPTIONS = {
     "leaderboard submit": "Submit a kernel to a board",
     "submission": "Your submissions",
     "admin": "Moderation: people, submissions and limits",
+    "admin submission": "Anyone's submissions",
     "admin competition": "Sets of boards with one overall ranking",
     "profile": "Your account",
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from bot.domain.board import Viewer
+from bot.domain.board import SourceVisibility, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.times import show_deadline, show_span
@@ -143,6 +143,8 @@ class NewSubmission:
     """The most seconds that each of its jobs may take."""
     cards: int = 1
     """How many GPUs a job uses; on the CPU always one."""
+    consent: SourceVisibility | None = None
+    """Who may read its source; None: as its board states now."""
 
 
 class SubmissionState(StrEnum):
@@ -177,6 +179,8 @@ class Submission:
     profile: ProfileOptions | None = None
     warning: str = ""
     """Why it may be invalid Python, if that was uncertain when it was accepted."""
+    consent: SourceVisibility = SourceVisibility.ALWAYS
+    """Who might read its source, as its board stated when it was submitted."""
 
 
 @dataclass(frozen=True, slots=True)

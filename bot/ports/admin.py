@@ -1,9 +1,10 @@
 """Moderation, statistics, and the state of the database."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from bot.domain.alerts import AlertMessage, Unprinted
 from bot.domain.costs import GpuTime, Prices, Quota, QuotaKey, Usage
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.records import DayCount, Schema, Tally
@@ -126,6 +127,41 @@ class Costs(Protocol):
 
     async def usage(self, since: datetime) -> tuple[Usage, ...]:
         """Return the GPU time of all attempts that ended since then, also of deleted boards."""
+
+
+class Alerts(Protocol):
+    """What admins are told of, the messages that tell it, and prints of sources."""
+
+    async def begin(self, key: str, text: str, again_within: timedelta) -> None:
+        """Begin an alert unless it lasts; one that ended so recently goes on."""
+
+    async def end_except(self, keys: Sequence[str]) -> int:
+        """End all alerts but these; return how many."""
+
+    async def report_once(self, key: str, text: str) -> None:
+        """Report something without an end, once for ever."""
+
+    async def claim(
+        self, addressees: Sequence[str], owner: str, lease: timedelta
+    ) -> tuple[AlertMessage, ...]:
+        """Claim messages to send, and those to edit because their alert ended or goes on."""
+
+    async def mark_told(self, told: AlertMessage, owner: str, message: str) -> bool:
+        """Store the message that tells it; False when another owner has taken over."""
+
+    async def retry_later(self, told: AlertMessage, owner: str, wait: timedelta) -> bool:
+        """Let it be claimed again after that time; False when another owner has taken over."""
+
+    async def unprinted(self) -> tuple[Unprinted, ...]:
+        """Return the oldest ranked submissions of a day that were not compared yet."""
+
+    async def prints_of_others(
+        self, board: BoardId, person: PersonId, length: int
+    ) -> tuple[tuple[Unprinted, frozenset[int]], ...]:
+        """Return the newest prints of each other person on a board, if about as many."""
+
+    async def keep_prints(self, of: Unprinted, prints: frozenset[int]) -> None:
+        """Store the prints of a submission's source."""
 
 
 class Statistics(Protocol):

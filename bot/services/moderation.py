@@ -4,16 +4,19 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot.domain.accounts import Person
 from bot.domain.board import Board, Viewer
 from bot.domain.costs import NamedQuota, Quota, QuotaKey
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.records import NamedLimit, SubmissionRules
+from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Ban, Exclusion, ExclusionKind, RateLimit
-from bot.ports import Store
+from bot.ports import Clock, Store
 from bot.services.audit import audited
 from bot.services.contests import exclude, include
 from bot.services.lookup import find_submission, own_submission
+from bot.services.status import Source, read_submission, source
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Mode
 
@@ -56,6 +59,40 @@ async def unban(store: Store, decision: Decision, identity: str) -> None:
     async with _audited(store, decision, "unban", f"person {identity}") as tx:
         if not await tx.moderation.unban(person):
             raise UserError("not-banned", "this person is not banned")
+
+
+@dataclass(frozen=True, slots=True)
+class LookedAt:
+    """A submission as an admin sees it, and its owner."""
+
+    status: SubmissionStatus
+    source: Source
+    person: Person | None
+
+
+async def look(
+    store: Store, clock: Clock, decision: Decision, submission: SubmissionId
+) -> LookedAt:
+    """Return anyone's report and source to an admin; recorded in the audit log."""
+    viewer = Viewer(decision.actor, sees_all=True)
+    status = await read_submission(store, clock, viewer, submission)
+    found = await source(store, clock, viewer, submission)
+    if status.submission.person != decision.actor:
+        async with store.transaction() as tx:
+            subject = f"submission {submission}"
+            await tx.audit.record(decision.actor, "look", subject, decision.reason)
+    return LookedAt(status, found, await store.people.get(status.submission.person))
+
+
+async def cancel(store: Store, decision: Decision, submission: SubmissionId) -> int:
+    """Cancel every unfinished job of anyone's submission; return how many there were."""
+    await find_submission(store, submission)
+    async with store.transaction() as tx:
+        stopped = await tx.jobs.request_cancel(submission)
+        if stopped:
+            subject = f"submission {submission}"
+            await tx.audit.record(decision.actor, "cancel", subject, decision.reason)
+    return stopped
 
 
 async def disqualify(store: Store, decision: Decision, submission: SubmissionId) -> None:

@@ -261,6 +261,7 @@ async def rejudge_submission(
         gpus=gpus,
         priority=PRIORITIES[Mode.RANKED],
         judged_again=True,
+        consent=earlier.consent,
     )
     async with store.transaction() as tx:
         again = await tx.submissions.add(new)

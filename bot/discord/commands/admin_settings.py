@@ -9,6 +9,7 @@ from discord import app_commands
 from typing_extensions import override
 
 from bot.discord import notifications, options, roles
+from bot.discord.alerts import ALERTS
 from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.interaction_claims import replying
 from bot.domain.costs import Quota, QuotaKey, Unit
@@ -25,7 +26,9 @@ from runners.contract.task import Mode
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
-    add_commands(tree, "admin", limit, unlimit, limits, allow, forbid, choose_roles, notices)
+    add_commands(
+        tree, "admin", limit, unlimit, limits, allow, forbid, choose_roles, alerts, notices
+    )
 
 
 _Reason = app_commands.Range[str, 0, 300]
@@ -248,6 +251,39 @@ def _subject(channel: discord.TextChannel) -> str:
     return f"channel {channel.id} of guild {channel.guild.id}"
 
 
+@app_commands.command(description="Choose the channel that is told when something is wrong")
+@app_commands.describe(channel="The channel, which only admins should see (default: no channel)")
+async def alerts(interaction: Interaction, channel: discord.TextChannel | None = None) -> None:
+    """Tell it of lost workers, stuck queues, cards out of service and near-identical sources."""
+    async with replying(interaction) as answer:
+        decision = await roles.admin_decision(interaction, "")
+        context, guild = context_of(interaction), interaction.guild_id or 0
+        if channel is not None:
+            _require_writable(channel)
+        part = "" if channel is None else str(channel.id)
+        subject = f"guild {guild}" if channel is None else _subject(channel)
+        async with context.store.transaction() as tx:
+            await tx.moderation.keep_part(roles.guild_key(guild), ALERTS, part)
+            await tx.audit.record(decision.actor, "alerts", subject, "")
+        await context.snapshot.refresh(context.store)
+        if channel is None:
+            await answer.conclude("No channel is told of alerts.")
+            return
+        words = "" if not _everyone_sees(channel) else " Every member of this server can read it."
+        await answer.conclude(f"{channel.mention} is told of alerts.{words}")
+
+
+def _everyone_sees(channel: discord.TextChannel) -> bool:
+    return channel.permissions_for(channel.guild.default_role).view_channel
+
+
+def _require_writable(channel: discord.TextChannel) -> None:
+    if not channel.permissions_for(channel.guild.me).send_messages:
+        raise UserError(
+            "not-allowed", f"I cannot write in #{channel.name}; give me permission first"
+        )
+
+
 @app_commands.command(description="Choose notifications for this channel")
 @app_commands.describe(
     channel="The channel",
@@ -266,10 +302,7 @@ async def notices(
     """Set what the channel is notified of; never of boards that some members may not see."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
-        if not channel.permissions_for(channel.guild.me).send_messages:
-            raise UserError(
-                "not-allowed", f"I cannot write in #{channel.name}; give me permission first"
-            )
+        _require_writable(channel)
         context = context_of(interaction)
         choices = {
             NotificationKind.COMPETITION: competition,

@@ -7,16 +7,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from bot.domain.api.base import (
-    WHOLE,
-    Deadline,
-    GpuName,
-    Name,
-    Reason,
-    RequestBody,
-    ResponseBody,
-    Time,
-)
+from bot.domain.api.base import WHOLE, GpuName, Name, Reason, RequestBody, ResponseBody, Time, Zoned
 from bot.domain.costs import MOST_QUOTA, CostReport, Prices, Unit, Usage, UsageKind, cost
 from bot.domain.finals import DEFAULT_TOP, LEAST_TOP, MOST_TOP, Final, FinalRow
 from bot.domain.scoring import PairRatio
@@ -40,7 +31,7 @@ class PersonDecision(DecisionBody):
 class BanOrder(PersonDecision):
     """Whom to ban, and until when; without `until`, until the ban is lifted."""
 
-    until: Deadline | None = None
+    until: Zoned | None = None
 
 
 class PauseDecision(DecisionBody):

@@ -66,7 +66,7 @@ class Time(ResponseBody):
     """What the submission's own clock says, if it was asked; it decides nothing."""
 
 
-Deadline = Annotated[
+Zoned = Annotated[
     AwareDatetime, Field(ge=datetime(1971, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))
 ]
 """With a time zone, in years that can be represented in every zone."""

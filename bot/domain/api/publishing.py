@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from bot.domain.api.base import WHOLE, Deadline, GpuName, Name, RequestBody, ResponseBody
+from bot.domain.api.base import WHOLE, GpuName, Name, RequestBody, ResponseBody, Zoned
 from bot.domain.api.boards import BoardLine
 from bot.domain.board import SourceVisibility, Visibility
 from runners.contract.task import Grader
@@ -30,7 +30,7 @@ class BoardOptions(RequestBody):
 
     gpus: Gpus = ()
     """All its GPU types; a new board defaults to its task's, else to every type offered here."""
-    deadline: Deadline | None = None
+    deadline: Zoned | None = None
     endless: bool = False
     """Remove the deadline."""
     visibility: Visibility | None = None
@@ -168,7 +168,7 @@ class CompetitionOptions(RequestBody):
 class ExtendOrder(RequestBody):
     """The new deadline of those boards of a competition that would close earlier."""
 
-    deadline: Deadline
+    deadline: Zoned
 
 
 class CompetitionState(StrEnum):

@@ -80,6 +80,7 @@ class MemorySubmissions:
             created_at=self._tables.clock.now(),
             profile=submission.profile,
             warning=storable(submission.warning),
+            consent=submission.consent or self._tables.boards[submission.board].access.source,
         )
         self._tables.submissions[stored.id] = stored
         if submission.judged_again:

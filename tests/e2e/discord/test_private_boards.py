@@ -150,16 +150,20 @@ async def test_a_board_for_members_is_hidden_on_other_servers(stage: Scene) -> N
 
 
 async def test_the_creator_says_who_reads_sources(stage: Scene) -> None:
-    said = (await (await stage.submit(stage.bob, "time_us=20", name="mine.py")).final()).text
-    number = int(said.split("#")[1].split()[0])
+    async def submitted() -> int:
+        run = await stage.submit(stage.bob, "time_us=20", name="mine.py")
+        return int((await run.final()).text.split("#")[1].split()[0])
 
-    async def read() -> str:
+    async def read(number: int) -> str:
         answer = await (await stage.alice.slash("submission source", id=number)).final()
         return answer.files[0].data.decode() if answer.files else answer.text
 
-    assert "after its deadline, and has none yet" in await read()
+    first = await submitted()
+    assert "after its deadline, and has none yet" in await read(first)
     await _said(stage.carol, "leaderboard update", sources="always")
-    assert "custom_kernel" in await read()
+    second = await submitted()
+    assert "custom_kernel" in await read(second)
+    assert "after its deadline, and has none yet" in await read(first)
     await _said(stage.carol, "leaderboard update", sources="never")
-    assert "never shows sources to others" in await read()
+    assert "never shows sources to others" in await read(second)
     stage.server.assert_clean()
