@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import discord
 from discord import app_commands
@@ -167,6 +167,8 @@ def menu_label(gpus: Sequence[str]) -> str:
     return f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else "".join(gpus)
 
 
+FormField: TypeAlias = discord.ui.Label[Any]
+"""A field of a form, with its label."""
 MENU_S = 840.0
 """Seconds after which a menu expires: 14 minutes, because Discord's token is valid for 15."""
 
@@ -276,3 +278,14 @@ class ContinueButton(discord.ui.Button["Question"]):
         """Pass the click to the question."""
         if self.view is not None:
             await self.view.proceed(interaction)
+
+
+def text_field(text: str, *, about: str | None = None, required: bool = True) -> FormField:
+    """Return a field of a form for one line of text."""
+    component: discord.ui.TextInput[Any] = discord.ui.TextInput(required=required, max_length=300)
+    return discord.ui.Label(text=text, description=about, component=component)
+
+
+def typed_into(field: FormField) -> str:
+    """Return what was typed into a field of a form."""
+    return field.component.value if isinstance(field.component, discord.ui.TextInput) else ""

@@ -34,6 +34,15 @@ class People(Protocol):
 
     async def find(self, identity: str) -> Person | None: ...
 
+    async def deleted(self) -> frozenset[PersonId]:
+        """Return the accounts that their people deleted: of these only scores are left."""
+
+    async def erase(self, person: Person) -> tuple[str, ...]:
+        """Delete what belongs to the person, except for scores and GPU time without their name.
+
+        Returns the person's private threads, in the front end's own words.
+        """
+
 
 class Boards(Protocol):
     """Boards and the versions of their tasks."""

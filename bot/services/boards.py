@@ -96,7 +96,7 @@ async def board_archive(
             f"you typed {deletion.typed!r}, which is not the leaderboard's name; nothing was "
             "deleted",
         )
-    parts = _ZipParts(zip_bytes)
+    parts = ZipParts(zip_bytes)
     for version in await store.boards.versions(board.id):
         for name, text in version.definition.files.items():
             parts.add(f"task/{version.number}/{name}", text)
@@ -119,7 +119,7 @@ async def delete_board(
         await tx.boards.delete(board.id, archive.submissions)
 
 
-class _ZipParts:
+class ZipParts:
     """Files as zips of a limited size; a zip is filled before the next one begins."""
 
     def __init__(self, max_bytes: int) -> None:
