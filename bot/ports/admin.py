@@ -1,9 +1,10 @@
-"""Moderation, statistics, and the state of the database."""
+"""Accounts, moderation, statistics, and the state of the database."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from bot.domain.accounts import Person
 from bot.domain.alerts import AlertMessage, Unprinted
 from bot.domain.costs import GpuTime, Prices, Quota, QuotaKey, Usage
 from bot.domain.ids import BoardId, PersonId, SubmissionId
@@ -11,6 +12,26 @@ from bot.domain.records import DayCount, Schema, Tally
 from bot.domain.submission import Ban, Exclusion, RateLimit
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
+
+
+class People(Protocol):
+    """Accounts."""
+
+    async def ensure(self, identity: str, name: str) -> Person:
+        """Return the person with this identity, created if new; a changed name is stored."""
+
+    async def get(self, person: PersonId) -> Person | None: ...
+
+    async def find(self, identity: str) -> Person | None: ...
+
+    async def deleted(self) -> frozenset[PersonId]:
+        """Return the accounts that their people deleted: of these only scores are left."""
+
+    async def erase(self, person: Person) -> tuple[str, ...]:
+        """Delete what belongs to the person, except for scores and GPU time without their name.
+
+        Returns the person's private threads, in the front end's own words.
+        """
 
 
 class Moderation(Protocol):
