@@ -156,7 +156,7 @@ async def board_standings(
     shown = await _version(store, board, version)
     own = board.belongs_to(viewer)
     standings = [await _standings(store, board, shown, each, own=own) for each in gpus]
-    if viewer.sees_all or board.access.shows_sources(is_open=True):
+    if viewer.sees_all:
         return tuple(standings)
     return tuple(map(_without_quotes, standings))
 

@@ -152,7 +152,7 @@ class Stage:
 async def stage() -> AsyncIterator[Stage]:
     async with a_room(commands=True) as room:
         store, clock = room.place.store, room.place.clock
-        admin = room.guild.create_role("Leaderboard Admin")
+        admin = await room.admin_role()
         carol = room.server.user("carol", room.guild, roles=[admin])
         carol.goes_to(room.channel)
         account = (await store.people.ensure(f"discord:{carol.id}", "Carol")).id
