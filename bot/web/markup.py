@@ -6,6 +6,7 @@ indented formulas keep their line breaks.
 """
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
@@ -78,6 +79,33 @@ def _span(match: re.Match[str]) -> str:
     """Return one span of already escaped text as HTML."""
     code, strong = match["code"], match["strong"]
     return f"<strong>{strong}</strong>" if code is None else f"<code>{code}</code>"
+
+
+_LINE = re.compile(
+    r"\((?:[\w.+-]{1,100}, )?line (?P<python>\d{1,6})\)"
+    r"|(?:^|(?<=\s))submission\.\w{1,8}:(?P<compiled>\d{1,6})(?=: )"
+)
+"""Where a message names a line of the submission, as Python's and compilers' errors do."""
+
+
+def _last_line(message: str) -> re.Match[str] | None:
+    return next(iter(deque(_LINE.finditer(message), maxlen=1)), None)
+
+
+def line_of(message: str) -> int | None:
+    """Return the line of the submission that a message names last; None if it names none."""
+    found = _last_line(message)
+    return None if found is None else int(found["python"] or found["compiled"])
+
+
+def with_line(message: str, page: str) -> Markup:
+    """Return a message, escaped, in which the line that it names last is a link to `page`."""
+    text = clean(message)
+    found = _last_line(text)
+    if found is None:
+        return escape(text)
+    link = Markup('<a href="{}#line-{}">{}</a>').format(page, line_of(text), found[0])
+    return escape(text[: found.start()]) + link + escape(text[found.end() :])
 
 
 MOST = 50_000

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -187,6 +188,7 @@ async def _values(
     return {
         "title": f"{board.name} on {leaderboard.gpu}",
         "board": board,
+        "back": f"/boards/{quote(board.name)}?{rendering.query({'gpu': leaderboard.gpu})}",
         "leaderboard": leaderboard,
         "versions": await context.store.boards.versions(board.id),
         "query": query,

@@ -259,7 +259,7 @@ async def test_a_next_version_is_looked_at_before_it_is_proven_and_can_be_rejudg
     board = await place.store.boards.find("double")
     assert board is not None
     unseen = await carol.post("/edit/double/task", file=changed)
-    assert "Choose the same zip again" in unseen.text
+    assert "Press again to confirm" in unseen.text
     onto = str(board.task_version)
     nothing = await carol.post("/edit/double/task", {"onto": onto}, file=packed())
     assert nothing.status_code == 400
@@ -272,7 +272,7 @@ async def test_a_next_version_is_looked_at_before_it_is_proven_and_can_be_rejudg
     assert again.headers["Location"] == "/edit/double?done=rejudging"
     assert (await carol.post(f"{page}/rejudge")).status_code == 400
     late = await carol.post("/edit/double/task", {"onto": onto}, file=changed)
-    assert "Choose the same zip again" in late.text
+    assert "Press again to confirm" in late.text
 
 
 async def test_settings_and_guests_change_alone(door: WebContext, place: Place) -> None:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from bot.web.markup import marked
+from bot.web.markup import line_of, marked, with_line
 
 
 def test_headings_code_and_strong_words_are_drawn() -> None:
@@ -45,3 +45,23 @@ def test_a_long_text_of_marks_takes_no_time(text: str) -> None:
     begun = time.perf_counter()
     marked(text)
     assert time.perf_counter() - begun < 2
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ("ValueError: no (line 5)", 5),
+        ("SyntaxError: invalid syntax (submission.py, line 8)", 8),
+        ("submission.cu:12: error: expected a ;", 12),
+        ("(line 3) is quoted; RuntimeError (line 4)", 4),
+        ("task.cu:12: error: not the submission's", None),
+        ("no line", None),
+        ("(line 12345678)", None),
+    ],
+)
+def test_the_line_that_a_message_names_last_is_a_link(message: str, line: int | None) -> None:
+    assert line_of(message) == line
+    shown = with_line(f"<b> {message}", "/submissions/1")
+    assert shown.startswith("&lt;b&gt;")
+    assert shown.count("<a ") == shown.count(f'href="/submissions/1#line-{line}"')
+    assert shown.count("<a ") == (line is not None)
