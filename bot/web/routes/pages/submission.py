@@ -18,18 +18,12 @@ from bot.reports import history
 from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
 from bot.reports.standings import placement_line, standing_line
-from bot.reports.submission import archives, evaluation_report, job_line, outcome
+from bot.reports.submission import VERDICT_WORDS, archives, evaluation_report, job_line, outcome
 from bot.services import comparison, standings, status
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
 from bot.web.markup import highlighted
-from runners.contract.evaluation import (
-    SLOWER_MOST,
-    CaseKind,
-    CaseResult,
-    Measurement,
-    StopReason,
-)
+from runners.contract.evaluation import SLOWER_MOST, CaseKind, CaseResult, Measurement, StopReason
 
 _STOPPED = {
     StopReason.PRECISE: "then precise enough",
@@ -116,6 +110,7 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         "person": await context.store.people.get(reading.submission.person),
         "lines": _lines(reading),
         "outcome": outcome(reading),
+        "verdict_words": set(VERDICT_WORDS.values()),
         "confirmations": list(confirmation_lines(reading)),
         "buttons": sessions.submission_buttons(await sessions.browser_of(request), reading),
         "places": await _places(context, reading),

@@ -120,7 +120,7 @@ async def test_a_chosen_grader_is_told_first_and_an_eval_py_that_does_not_run_is
     told = unescape(await checked(door, carol, asked.headers["Location"]))
     first = "Podium's judge grades, and eval.py is not run: the task's creator chose so."
     assert told.index(first) < told.index("graded on CPU is published.")
-    task = await carol.text("/boards/graded/task")
+    task = await carol.text("/boards/graded")
     assert "eval.py is not run: Podium" in task
     assert re.search(r">eval\.py</a> <span[^>]*>[^<]+, not run</span>", task)
     own = await carol.post("/edit/graded/look", {"grader": "popcorn"}, file=file)

@@ -92,7 +92,7 @@ async def test_a_failed_run_is_mended_at_its_line_and_sent_again(
         failed, verdict=Verdict.CRASHED, stage=Stage.TEST, message="ValueError: <no> (line 2)"
     )
     report = await ada.text(f"/submissions/{failed.id}")
-    assert '<span class="badge bad">crashed</span>' in report
+    assert '<a class="badge bad" href="/docs/verdicts#crashed">crashed</a>' in report
     assert 'ValueError: &lt;no&gt; <a href="#line-2">(line 2)</a>' in report
     assert f'href="/submit/{failed.id}/edit">Fix and resubmit' in report
     assert "Fix and resubmit" not in await bob.text(f"/submissions/{failed.id}")
@@ -113,4 +113,4 @@ async def test_a_run_that_passed_is_not_to_be_fixed(door: WebContext, place: Pla
     await place.judged(passed)
     report = await ada.text(f"/submissions/{passed.id}")
     assert "Fix and resubmit" not in report
-    assert '<span class="badge good">passed</span>' in report
+    assert '<a class="badge good" href="/docs/verdicts#passed">passed</a>' in report
