@@ -23,13 +23,15 @@ from pygments.util import ClassNotFound
 
 from bot.reports.escaping import clean
 from bot.services.cache import SharedCache, always
-from bot.services.parser_process import BusyError, ParserProcess, TooHardError
+from bot.services.parser_process import BusyError, TooHardError
+from bot.web.markup import HIGHLIGHTER
 
 MOST = 100_000
 """Characters up to which a statement is rendered; a longer one is shown as text."""
 MOST_FORMULA = 2_000
 """Characters of the longest formula; a longer one is shown as code."""
-RENDERER: Final = ParserProcess(2.0, patience_s=4.0)
+RENDERER: Final = HIGHLIGHTER
+"""The process of the highlighter, so that a first page waits for only one to start."""
 _FORMULA = re.compile(
     r"\$\$(?P<block>[^$]{1,4000})\$\$|\$(?P<inline>(?!\s)[^$\n]{1,2000})(?<!\s)\$(?!\d)"
 )
