@@ -119,8 +119,9 @@ class PodiumClient(discord.Client):
         # Raw data from Discord: discord.py 2.7's own class loses the contexts of commands.
         registered: list[Any] = await self.http.get_global_commands(self.application_id or 0)
         if _digest(own) != _digest(registered):
-            await self.tree.sync()
+            registered = [each.to_dict() for each in await self.tree.sync()]
             _log.info("commands were published", action="sync", commands=len(own))
+        responses.COMMAND_IDS.update({each["name"]: int(each["id"]) for each in registered})
 
 
 _COMPARED_KEYS = (
@@ -161,6 +162,9 @@ class _Backoff(ExponentialBackoff[Literal[False]]):
         self._max = 5  # a random wait below 2 ** 5 seconds
 
 
+# The bot has no use for voice, so it needs neither of the libraries that discord.py misses.
+discord.VoiceClient.warn_nacl = False
+discord.VoiceClient.warn_dave = False
 discord.client.ExponentialBackoff = _Backoff  # type: ignore[attr-defined,assignment]
 
 

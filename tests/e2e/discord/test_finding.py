@@ -87,7 +87,7 @@ async def test_the_boards_come_in_pages_with_deadline_and_crowd(stage: Scene) ->
 
 async def test_a_board_to_delete_is_chosen_from_a_menu(stage: Scene) -> None:
     none = await stage.alice.slash("leaderboard delete")
-    assert none.message.text == "there is no board that you may delete"
+    assert none.message.text == "⚠️ There is no board that you may delete"
     asked = await stage.carol.slash("leaderboard delete")
     form = await stage.carol.select(asked.message.select("A board"), ["board-13"])
     await stage.carol.modal(form, {"The board's exact name": "board-13"})

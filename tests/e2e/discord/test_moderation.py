@@ -46,11 +46,11 @@ async def test_a_gpu_type_is_paused_and_what_waits_says_so(stage: Scene) -> None
     assert await said(stage.carol, "admin resume", gpu="CPU") == "Jobs on CPU run again."
     await stage.alice.sees("passed, ranked on CPU", within=SHOWN_S)
     told = await said(stage.carol, "admin pause", gpu="B300", reason="none here")
-    assert "no gpu named 'B300'" in told
+    assert "No gpu named 'B300'" in told
     told = await said(
         stage.carol, "admin pause", gpu="CPU", leaderboard_name="identity", reason="both"
     )
-    assert told == "name a board or a GPU type, not both"
+    assert told == "⚠️ Name a board or a GPU type, not both"
     stage.server.assert_clean()
 
 
@@ -58,7 +58,7 @@ async def test_a_board_is_paused_by_itself(stage: Scene) -> None:
     pause = {"leaderboard_name": "identity", "reason": "a new task"}
     assert "to identity are paused" in await said(stage.carol, "admin pause", **pause)
     refused = await (await stage.submit(stage.bob)).final()
-    assert refused.text == "leaderboard 'identity' is paused: a new task"
+    assert refused.text == "⚠️ Leaderboard 'identity' is paused: a new task"
     resume = {"leaderboard_name": "identity"}
     assert "are accepted again" in await said(stage.carol, "admin resume", **resume)
     assert "is not paused" in await said(stage.carol, "admin resume", **resume)
@@ -82,7 +82,7 @@ async def test_of_a_rush_just_the_quota_is_admitted_and_the_rest_learns_when_it_
     refused = [text for text in texts if "is stored" not in text]
     assert len(refused) == RUSH - QUOTA
     for text in refused:
-        assert f"at most {QUOTA} test submissions to this leaderboard are allowed in 60 min" in text
+        assert f"At most {QUOTA} test submissions to this leaderboard are allowed in 60 min" in text
         assert MOMENT.search(text)
     drop = {"mode": "test", "leaderboard_name": "identity", "reason": "quiet again"}
     assert await said(stage.carol, "admin unlimit", **drop) == "The limit is removed."
@@ -103,8 +103,8 @@ async def test_gpu_time_is_capped_with_the_same_command_and_the_costs_are_told(
     assert await said(carol, "admin unlimit", **drop) == "The limit is removed."
     several: dict[str, Value] = {"gpu_seconds": 3, "dollars": 2.0}
     for wrong in ({}, {"most": 3}, several):
-        assert "give most and minutes" in await said(carol, "admin limit", **wrong)
-    assert "no gpu named" in await said(carol, "admin limit", dollars=2.0, gpu="H900")
+        assert "Give most and minutes" in await said(carol, "admin limit", **wrong)
+    assert "No gpu named" in await said(carol, "admin limit", dollars=2.0, gpu="H900")
     costs = await said(carol, "admin costs", days="7 days")
     assert "by person" in costs
     table = [line for line in costs.splitlines() if "  " in line]
@@ -124,7 +124,7 @@ async def test_who_is_banned_is_stopped_and_refused_everywhere(stage: Scene) -> 
     assert told == "bob may not submit. 1 unfinished submission was stopped."
     await said(carol, "admin resume", gpu="CPU")
     await bob.sees("CPU: cancelled", before, within=SHOWN_S)
-    words = "you are banned from submitting: forged \\`times\\`; contact an admin"
+    words = "⚠️ You are banned from submitting: forged \\`times\\`; contact an admin"
     assert (await (await stage.submit(bob)).final()).text == words
     assert "shown only once" in await said(bob, "profile link")  # which lets nothing in, either
     for label in ("Run again", "Make ranked"):

@@ -63,9 +63,9 @@ async def test_to_others_the_board_is_not_there_in_any_way(stage: Scene) -> None
         assert "identity" in told
         assert told.replace("identity", "nowhere") == unknown
     told = await _said(stage.alice, "leaderboard submit ranked", script=kernel())
-    assert told == "no board named 'identity'; no board exists yet"
+    assert told == "⚠️ No board named 'identity'; no board exists yet"
     refused = await stage.alice.slash("leaderboard delete", leaderboard_name="identity")
-    assert "no board named" in refused.message.text
+    assert "No board named" in refused.message.text
     stage.server.assert_clean()
 
 
@@ -83,7 +83,7 @@ async def test_an_invited_person_competes_and_the_channel_hears_nothing(stage: S
     number = int(said.split("#")[1].split()[0])
     for command in ("submission show", "submission source", "submission cancel"):
         answer = await (await stage.alice.slash(command, id=number)).final()
-        assert f"there is no submission {number}" in answer.text
+        assert f"There is no submission {number}" in answer.text
     public = [each for each in stage.alice.messages(stage.submissions) if not each.ephemeral]
     assert not any("identity" in each.text for each in public)
     stage.server.assert_clean()
@@ -93,7 +93,7 @@ async def test_only_the_creator_and_admins_invite(stage: Scene) -> None:
     told = await _said(stage.bob, "leaderboard invite", who=stage.alice)
     assert "belongs to another person" in told
     told = await _said(stage.alice, "leaderboard invite", who=stage.alice)
-    assert "no board named" in told
+    assert "No board named" in told
     stage.server.assert_clean()
 
 
@@ -113,7 +113,7 @@ async def test_a_role_opens_the_board_also_in_direct_messages_until_it_is_taken_
     assert f"<@&{team.id}>" not in told
     assert "There are no boards yet" in await _listed(stage.alice)
     told = await _said(stage.carol, "leaderboard uninvite", who=team)
-    assert "none of these accounts and roles was invited" in told
+    assert "None of these accounts and roles was invited" in told
     stage.server.assert_clean(allowing=(UNKNOWN_MEMBER,))
     stage.server.forget()
     stage.server.forget()
