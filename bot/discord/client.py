@@ -24,11 +24,13 @@ from yarl import URL
 
 from bot.discord import buttons, channels, commands, notifications, pagination, responses, roles
 from bot.discord import interaction_claims as claims
+from bot.discord.alerts import AlertSender
 from bot.discord.context import DiscordContext, DiscordSettings
 from bot.discord.publication_thread import run_publications
 from bot.discord.submission_thread import run_displays
 from bot.discord.unfinished import run_resumption
-from bot.domain.errors import SetupError
+from bot.domain.errors import SetupError, StoreError
+from bot.services.alerts import run_alerts
 from runners import plugins
 
 _log = structlog.get_logger(__name__)
@@ -95,15 +97,17 @@ class PodiumClient(discord.Client):
         )
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)
+        with suppress(StoreError):
+            await self.context.snapshot.refresh(self.context.store)
         await self._publish_commands()
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
-        """Create missing roles and channels at every start."""
-        await channels.prepare_guild(guild)
+        """Create roles and the channel that were never made, at every start."""
+        await channels.prepare_guild(self.context, guild)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
-        """Create missing roles and channels when the bot is invited."""
-        await channels.prepare_guild(guild)
+        """Create roles and the channel when the bot is invited for the first time."""
+        await channels.prepare_guild(self.context, guild)
 
     async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
         """Answer clicks that neither this process nor another one handles."""
@@ -115,8 +119,9 @@ class PodiumClient(discord.Client):
         # Raw data from Discord: discord.py 2.7's own class loses the contexts of commands.
         registered: list[Any] = await self.http.get_global_commands(self.application_id or 0)
         if _digest(own) != _digest(registered):
-            await self.tree.sync()
+            registered = [each.to_dict() for each in await self.tree.sync()]
             _log.info("commands were published", action="sync", commands=len(own))
+        responses.COMMAND_IDS.update({each["name"]: int(each["id"]) for each in registered})
 
 
 _COMPARED_KEYS = (
@@ -157,6 +162,9 @@ class _Backoff(ExponentialBackoff[Literal[False]]):
         self._max = 5  # a random wait below 2 ** 5 seconds
 
 
+# The bot has no use for voice, so it needs neither of the libraries that discord.py misses.
+discord.VoiceClient.warn_nacl = False
+discord.VoiceClient.warn_dave = False
 discord.client.ExponentialBackoff = _Backoff  # type: ignore[attr-defined,assignment]
 
 
@@ -213,6 +221,9 @@ async def _session(client: PodiumClient, context: DiscordContext, stop: asyncio.
             run_publications(client, context),
             _in_background(
                 notices=notifications.NotificationSender(client, context).run(),
+                alerts=AlertSender(client, context).run(),
+                finding_alerts=run_alerts(context.store, context.clock, stop),
+                snapshot=context.snapshot.run(context.store),
                 rechecks=roles.run_rechecks(client, context),
                 unfinished=run_resumption(client, context),
             ),

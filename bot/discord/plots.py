@@ -46,8 +46,8 @@ _LEAST_SPREAD = 0.1
 """An axis shows at least this fraction of a value on both sides."""
 _MARGIN = 0.12
 """Inches around the drawing, which would otherwise touch the picture's edge."""
-_LEAST_DAYS = 1 / 96
-"""The time axis extends at least this many days to both sides of its middle, 15 minutes."""
+_LEAST_DAYS = 1 / 4320
+"""The time axis extends at least this many days to both sides of its middle, 20 s."""
 _TITLE, _NAME, _LABEL = 64, 24, 16
 """The most characters of a line of the title, of a name in the legend, and of an axis label."""
 _MOST_COLUMNS = 4
@@ -82,6 +82,7 @@ def _draw(chart: Chart, figure: Figure) -> None:
         _label_positions(chart.names, axes)
     else:
         _label_days([point.at for point in points], axes)
+        _extend(drawn, lines, axes)
     title = "\n".join(textwrap.wrap(drawable(chart.title, 2 * _TITLE), _TITLE)[:2])
     axes.set_title(title, color=_INK, loc="left", fontsize=12, fontweight="bold")
     axes.set_xlabel(drawable(chart.x), color=_INK)
@@ -112,6 +113,16 @@ def _label_days(days: Sequence[datetime | str], axes: Axes) -> None:
     if numbers and max(numbers) - min(numbers) < 2 * _LEAST_DAYS:
         center = (max(numbers) + min(numbers)) / 2
         axes.set_xlim(center - _LEAST_DAYS, center + _LEAST_DAYS)
+
+
+def _extend(drawn: Sequence[Series], lines: Sequence[Line2D], axes: Axes) -> None:
+    """Draw a best time up to the right edge, because it still holds there."""
+    left, right = axes.get_xlim()
+    for series, line in zip(drawn, lines, strict=True):
+        if series.stroke is Stroke.STEPS:
+            x, y, _ = _columns(series, ())
+            line.set_data([*x, right], [*y, y[-1]])
+    axes.set_xlim(left, right)
 
 
 def _label_positions(names: Sequence[str], axes: Axes) -> None:

@@ -3,6 +3,7 @@
 Only `error_message` decides what a person reads about an error.
 """
 
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -150,20 +151,42 @@ def is_superseded(error: BaseException) -> bool:
     return isinstance(error, discord.HTTPException) and error.code in codes
 
 
+COMMAND_IDS: dict[str, int] = {}
+"""The ids of the published commands by name, for links to them."""
+_COMMAND = re.compile(r"`/(?P<path>(?P<name>[a-z-]+)(?: [a-z-]+){0,2})`")
+_WORD = re.compile(r"[a-z]+(?=[ ,])")
+_MARK = "⚠️"
+
+
 def error_message(error: BaseException) -> str | None:
-    """Return the message for the person, already escaped; None when nothing is to be shown."""
+    """Return the message for the person, already escaped; None when nothing is to be shown.
+
+    It begins with a mark and a capital, and names commands as links.
+    """
     original = root_cause(error)
     match original:
         case SupersededError():
             return None
         case UserError(code="wrong-channel", message=message):
-            return message  # our own text, with clickable channels
+            text = _with_links(message, str)  # our own text, with clickable channels
         case UserError(message=message, moments=moments):
-            return with_discord_times(message, moments)
+            text = _with_links(message, lambda part: with_discord_times(part, moments))
         case app_commands.CheckFailure():
-            return plain(str(original))
+            text = plain(str(original))
         case _:
-            return _internal_error(original)
+            text = _internal_error(original)
+    return f"{_MARK} {text[:1].upper()}{text[1:]}" if _WORD.match(text) else f"{_MARK} {text}"
+
+
+def _with_links(text: str, escape: Callable[[str], str]) -> str:
+    """Return the text escaped, with links in place of the published commands that it names."""
+    parts, end = [], 0
+    for found in _COMMAND.finditer(text):
+        number = COMMAND_IDS.get(found["name"])
+        if number is not None:
+            parts += [escape(text[end : found.start()]), f"</{found['path']}:{number}>"]
+            end = found.end()
+    return "".join([*parts, escape(text[end:])])
 
 
 def _internal_error(error: BaseException) -> str:

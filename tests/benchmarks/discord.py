@@ -1,6 +1,6 @@
 """Prints how soon the Discord bot acknowledges many people who submit while a queue is judged.
 
-python -m tests.benchmarks.discord [--people 100] [--jobs 500]
+python -m tests.benchmarks.discord [--people 100] [--jobs 500] [--typing 180]
 """
 
 import argparse
@@ -55,6 +55,43 @@ async def acknowledged(person: Person) -> tuple[float, float]:
     return run.latency, time.perf_counter() - began
 
 
+async def typed(person: Person) -> float:
+    """Seconds until the boards are suggested, in a server or in direct messages."""
+    began = time.perf_counter()
+    found = await person.autocomplete("leaderboard submit test", "leaderboard_name", "ident")
+    if not found:
+        sys.exit("nothing was suggested")
+    return time.perf_counter() - began
+
+
+async def measure_typing(people: int, folder: Path) -> None:
+    """Measure people who all type at once, first in a server and then in direct messages."""
+    async with fresh_database() as dsn, LocalDiscord() as server:
+        podium = Podium(folder, "fake:CPU=1", DATABASE_URL=dsn)
+        published = podium("task", "publish", IDENTITY, "--unchecked")
+        if published.returncode:
+            sys.exit(published.stderr)
+        guild = server.guild("gpu")
+        room = guild.create_channel("submissions")
+        crowd = [server.user(f"p{n}", guild) for n in range(people)]
+        for person in crowd:
+            person.goes_to(room)
+        async with server.spawn(UP, folder / "bot.log", environment=podium.environment):
+            await server.wait_for(lambda: server.syncs, START_S)
+            await asyncio.sleep(5)  # so that the bot has read the store
+            print(f"{people} people type at once, load {os.getloadavg()[0]:.2f}")
+            print(f"{'':>14} {'p50 s':>8} {'p99 s':>8} {'most s':>8}")
+            for _ in range(3):
+                print(_row("in a server", sorted(await asyncio.gather(*map(typed, crowd)))))
+            for person in crowd:
+                person.goes_to(person.dm)
+            before = len(server.requests)
+            for _ in range(3):
+                print(_row("direct", sorted(await asyncio.gather(*map(typed, crowd)))))
+            asked = [each.path for each in server.requests[before:] if "callback" not in each.path]
+        print(f"target: p99 < 0.3 s; other requests meanwhile: {len(asked)}")
+
+
 async def measure(people: int, jobs: int, folder: Path) -> None:
     """Measure one crowd of submitters."""
     async with fresh_database() as dsn, LocalDiscord() as server:
@@ -90,11 +127,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=500)
+    parser.add_argument("--typing", type=int, help="measure only autocompletion of so many people")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as name:
         folder = Path(name)
         folder.chmod(0o711)
-        asyncio.run(measure(arguments.people, arguments.jobs, folder))
+        if arguments.typing:
+            asyncio.run(measure_typing(arguments.typing, folder))
+        else:
+            asyncio.run(measure(arguments.people, arguments.jobs, folder))
 
 
 if __name__ == "__main__":

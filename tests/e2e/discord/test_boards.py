@@ -125,7 +125,7 @@ async def test_an_announcement_works_after_a_restart_and_settings_change_alone(
         (File("x.zip", b"no zip"), {}, "zip"),
         (zipped(**{"task.yml": "nonsense: 1\n"}), {}, "task.yml"),
         (zipped(), {"deadline": "yesterday"}, "YYYY-MM-DD"),
-        (zipped(), {"leaderboard_name": "identity"}, "board 'identity' already exists"),
+        (zipped(), {"leaderboard_name": "identity"}, "Board 'identity' already exists"),
     ],
 )
 async def test_a_board_that_cannot_be_is_refused_with_the_reason(

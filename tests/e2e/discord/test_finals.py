@@ -21,7 +21,7 @@ async def test_a_run_is_confirmed_then_announced_and_a_final_is_decided(stage: S
     await stage.bob.sees("1st of 2 on CPU", within=SHOWN_S)
 
     refused = await stage.bob.slash("admin final", leaderboard_name="identity")
-    assert "this needs the role" in (await refused.final()).text
+    assert "This needs the role" in (await refused.final()).text
     started = await stage.carol.slash("admin final", leaderboard_name="identity")
     assert "has begun" in (await started.final()).text
     shown = await stage.carol.slash("leaderboard show", leaderboard_name="identity")

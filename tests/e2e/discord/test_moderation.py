@@ -46,11 +46,11 @@ async def test_a_gpu_type_is_paused_and_what_waits_says_so(stage: Scene) -> None
     assert await said(stage.carol, "admin resume", gpu="CPU") == "Jobs on CPU run again."
     await stage.alice.sees("passed, ranked on CPU", within=SHOWN_S)
     told = await said(stage.carol, "admin pause", gpu="B300", reason="none here")
-    assert "no gpu named 'B300'" in told
+    assert "No gpu named 'B300'" in told
     told = await said(
         stage.carol, "admin pause", gpu="CPU", leaderboard_name="identity", reason="both"
     )
-    assert told == "name a board or a GPU type, not both"
+    assert told == "⚠️ Name a board or a GPU type, not both"
     stage.server.assert_clean()
 
 
@@ -58,7 +58,7 @@ async def test_a_board_is_paused_by_itself(stage: Scene) -> None:
     pause = {"leaderboard_name": "identity", "reason": "a new task"}
     assert "to identity are paused" in await said(stage.carol, "admin pause", **pause)
     refused = await (await stage.submit(stage.bob)).final()
-    assert refused.text == "leaderboard 'identity' is paused: a new task"
+    assert refused.text == "⚠️ Leaderboard 'identity' is paused: a new task"
     resume = {"leaderboard_name": "identity"}
     assert "are accepted again" in await said(stage.carol, "admin resume", **resume)
     assert "is not paused" in await said(stage.carol, "admin resume", **resume)
@@ -82,7 +82,7 @@ async def test_of_a_rush_just_the_quota_is_admitted_and_the_rest_learns_when_it_
     refused = [text for text in texts if "is stored" not in text]
     assert len(refused) == RUSH - QUOTA
     for text in refused:
-        assert f"at most {QUOTA} test submissions to this leaderboard are allowed in 60 min" in text
+        assert f"At most {QUOTA} test submissions to this leaderboard are allowed in 60 min" in text
         assert MOMENT.search(text)
     drop = {"mode": "test", "leaderboard_name": "identity", "reason": "quiet again"}
     assert await said(stage.carol, "admin unlimit", **drop) == "The limit is removed."
@@ -103,8 +103,8 @@ async def test_gpu_time_is_capped_with_the_same_command_and_the_costs_are_told(
     assert await said(carol, "admin unlimit", **drop) == "The limit is removed."
     several: dict[str, Value] = {"gpu_seconds": 3, "dollars": 2.0}
     for wrong in ({}, {"most": 3}, several):
-        assert "give most and minutes" in await said(carol, "admin limit", **wrong)
-    assert "no gpu named" in await said(carol, "admin limit", dollars=2.0, gpu="H900")
+        assert "Give most and minutes" in await said(carol, "admin limit", **wrong)
+    assert "No gpu named" in await said(carol, "admin limit", dollars=2.0, gpu="H900")
     costs = await said(carol, "admin costs", days="7 days")
     assert "by person" in costs
     table = [line for line in costs.splitlines() if "  " in line]
@@ -121,10 +121,10 @@ async def test_who_is_banned_is_stopped_and_refused_everywhere(stage: Scene) -> 
     await said(carol, "admin pause", gpu="CPU", reason="so that it waits")
     await stored(stage, bob, "", "late.py")
     told = await said(carol, "admin ban", who=bob, reason="forged `times`")
-    assert told == "bob may no longer submit. 1 unfinished submission was stopped."
+    assert told == "bob may not submit. 1 unfinished submission was stopped."
     await said(carol, "admin resume", gpu="CPU")
     await bob.sees("CPU: cancelled", before, within=SHOWN_S)
-    words = "you are banned from submitting: forged \\`times\\`; contact an admin"
+    words = "⚠️ You are banned from submitting: forged \\`times\\`; contact an admin"
     assert (await (await stage.submit(bob)).final()).text == words
     assert "shown only once" in await said(bob, "profile link")  # which lets nothing in, either
     for label in ("Run again", "Make ranked"):
@@ -207,8 +207,11 @@ async def test_two_submissions_are_compared_by_time_and_by_source_where_both_may
     stage: Scene,
 ) -> None:
     long = "".join(f"# {n} ``` @everyone\n" for n in range(200))
+    update: dict[str, Value] = {"leaderboard_name": "identity", "sources": "always"}
+    await said(stage.carol, "leaderboard update", **update)
     first = await stored(stage, stage.alice, "time_us=9", "one.py")
     second = await stored(stage, stage.alice, f"time_us=3\n{long}", "two.py")
+    await said(stage.carol, "leaderboard update", **(update | {"sources": "never"}))
     await stage.alice.sees("two.py on identity", stage.submissions, within=SHOWN_S)
     compared = await stage.alice.slash("submission compare", first=first, second=second)
     message = await compared.final()
@@ -219,7 +222,6 @@ async def test_two_submissions_are_compared_by_time_and_by_source_where_both_may
     assert any(line.split("> ")[-1] == "# 7 ``` @everyone" for line in beside)
     both: dict[str, Value] = {"first": first, "second": second}
     assert "belongs to another person" in await said(stage.bob, "submission compare", **both)
-    update: dict[str, Value] = {"leaderboard_name": "identity", "sources": "always"}
     await said(stage.carol, "leaderboard update", **update)
     assert "3.0x (2.9 to 3.1) faster" in await said(stage.bob, "submission compare", **both)
     stage.server.assert_clean()

@@ -9,10 +9,12 @@ from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.people import Role
 from tests.doubles.discord.users.filling import Value
 from tests.doubles.discord.users.person import Person
+from tests.doubles.dispatching import until
 from tests.e2e.discord.scene import Scene, kernel, scene
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
+FORGOTTEN_S = 10
 UNKNOWN_MEMBER = 10007
 """What Discord answers when it is asked for somebody who is no member."""
 
@@ -41,9 +43,18 @@ async def _offered(who: Person) -> list[str]:
     return [str(each["value"]) for each in found]
 
 
+async def _offers(who: Person, *names: str) -> None:
+    """Wait as long as autocompletion may take to know of an invitation, or of its end."""
+
+    async def known() -> bool:
+        return await _offered(who) == [*names]
+
+    await until(known, within_s=FORGOTTEN_S)
+
+
 async def test_to_others_the_board_is_not_there_in_any_way(stage: Scene) -> None:
     assert "There are no boards yet" in await _listed(stage.alice)
-    assert await _offered(stage.alice) == []
+    await _offers(stage.alice)
     gpus = await stage.alice.autocomplete("leaderboard submit ranked", "gpus", "")
     assert gpus == []
     for command in ("show", "task", "template", "compare-gpus", "show-personal"):
@@ -52,9 +63,9 @@ async def test_to_others_the_board_is_not_there_in_any_way(stage: Scene) -> None
         assert "identity" in told
         assert told.replace("identity", "nowhere") == unknown
     told = await _said(stage.alice, "leaderboard submit ranked", script=kernel())
-    assert told == "no board named 'identity'; no board exists yet"
+    assert told == "⚠️ No board named 'identity'; no board exists yet"
     refused = await stage.alice.slash("leaderboard delete", leaderboard_name="identity")
-    assert "no board named" in refused.message.text
+    assert "No board named" in refused.message.text
     stage.server.assert_clean()
 
 
@@ -62,7 +73,7 @@ async def test_an_invited_person_competes_and_the_channel_hears_nothing(stage: S
     told = await _said(stage.carol, "leaderboard invite", who=stage.bob)
     assert f"<@{stage.bob.id}>" in told
     assert "**identity** on CPU" in await _listed(stage.bob)
-    assert await _offered(stage.bob) == ["identity"]
+    await _offers(stage.bob, "identity")
     run = await stage.submit(stage.bob, "time_us=30", name="hidden.py")
     said = (await run.final()).text
     assert "is stored" in said
@@ -72,7 +83,7 @@ async def test_an_invited_person_competes_and_the_channel_hears_nothing(stage: S
     number = int(said.split("#")[1].split()[0])
     for command in ("submission show", "submission source", "submission cancel"):
         answer = await (await stage.alice.slash(command, id=number)).final()
-        assert f"there is no submission {number}" in answer.text
+        assert f"There is no submission {number}" in answer.text
     public = [each for each in stage.alice.messages(stage.submissions) if not each.ephemeral]
     assert not any("identity" in each.text for each in public)
     stage.server.assert_clean()
@@ -82,7 +93,7 @@ async def test_only_the_creator_and_admins_invite(stage: Scene) -> None:
     told = await _said(stage.bob, "leaderboard invite", who=stage.alice)
     assert "belongs to another person" in told
     told = await _said(stage.alice, "leaderboard invite", who=stage.alice)
-    assert "no board named" in told
+    assert "No board named" in told
     stage.server.assert_clean()
 
 
@@ -102,7 +113,7 @@ async def test_a_role_opens_the_board_also_in_direct_messages_until_it_is_taken_
     assert f"<@&{team.id}>" not in told
     assert "There are no boards yet" in await _listed(stage.alice)
     told = await _said(stage.carol, "leaderboard uninvite", who=team)
-    assert "none of these accounts and roles was invited" in told
+    assert "None of these accounts and roles was invited" in told
     stage.server.assert_clean(allowing=(UNKNOWN_MEMBER,))
     stage.server.forget()
     stage.server.forget()
@@ -139,16 +150,20 @@ async def test_a_board_for_members_is_hidden_on_other_servers(stage: Scene) -> N
 
 
 async def test_the_creator_says_who_reads_sources(stage: Scene) -> None:
-    said = (await (await stage.submit(stage.bob, "time_us=20", name="mine.py")).final()).text
-    number = int(said.split("#")[1].split()[0])
+    async def submitted() -> int:
+        run = await stage.submit(stage.bob, "time_us=20", name="mine.py")
+        return int((await run.final()).text.split("#")[1].split()[0])
 
-    async def read() -> str:
+    async def read(number: int) -> str:
         answer = await (await stage.alice.slash("submission source", id=number)).final()
         return answer.files[0].data.decode() if answer.files else answer.text
 
-    assert "after its deadline, and has none yet" in await read()
+    first = await submitted()
+    assert "after its deadline, and has none yet" in await read(first)
     await _said(stage.carol, "leaderboard update", sources="always")
-    assert "custom_kernel" in await read()
+    second = await submitted()
+    assert "custom_kernel" in await read(second)
+    assert "after its deadline, and has none yet" in await read(first)
     await _said(stage.carol, "leaderboard update", sources="never")
-    assert "never shows sources to others" in await read()
+    assert "never shows sources to others" in await read(second)
     stage.server.assert_clean()

@@ -138,7 +138,7 @@ async def test_the_creator_chooses_who_grades_a_task_with_an_eval_py(stage: Scen
     lonely = await stage.carol.slash(
         "leaderboard update", leaderboard_name="graded", grader="popcorn"
     )
-    assert "the option grader needs task\\_zip" in (await lonely.final()).text
+    assert "The option grader needs task\\_zip" in (await lonely.final()).text
     stage.server.assert_clean()
 
 
@@ -283,7 +283,7 @@ BAD = {
     "nested": (zipped({**files(), "double/in.zip": "x"}), "double/in.zip: an archive inside"),
     "bomb": (zipped({**files(), "double/big": bytes(20 << 20)}), "200 times its packed size"),
     "no zip": (File("x.zip", b"hello"), "one folder with task.yml in it"),
-    "no task.yml": (zipped({"double/reference.py": "x"}), "there is no task.yml in the zip"),
+    "no task.yml": (zipped({"double/reference.py": "x"}), "There is no task.yml in the zip"),
     "yaml": (zipped(edited("lang: py", "lang: [py")), "double/task.yml:6"),
     "unknown key": (zipped(edited("lang: py", "lnag: py")), "did you mean 'lang'"),
     "missing file": (

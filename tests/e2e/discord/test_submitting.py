@@ -66,18 +66,18 @@ async def test_the_reports_of_a_profile_come_as_a_file(stage: Scene) -> None:
     ("script", "options", "words"),
     [
         (File("k.py", b"\xff"), {}, "not UTF-8"),
-        (File("k.py", "x = 1\n".encode("utf-16")), {}, "the file is UTF-16"),
+        (File("k.py", "x = 1\n".encode("utf-16")), {}, "The file is UTF-16"),
         (File("k.cu", b"int x;"), {}, "is a CUDA C++ file"),
         (File("message.txt", b"x = 1"), {}, "accepts Python; use a name such as kernel.py"),
         (File("k.py", b""), {}, "empty"),
         (File("k.py", b"x" * 1_000_001), {}, "1,000,001 bytes"),
-        (File("k.py", b"#!POPCORN nonsense 1\n"), {}, "line 1 of the header"),
+        (File("k.py", b"#!POPCORN nonsense 1\n"), {}, "Line 1 of the header"),
         (kernel(), {"leaderboard_name": "identty"}, "did you mean identity?"),
         (kernel(), {"gpus": "H1000"}, "not on 'H1000'"),
         (
             File("k.py", b"def custom_kernel(data): ...\n"),
             {"leaderboard_name": None},
-            "name the leaderboard",
+            "Name the leaderboard",
         ),
     ],
 )
@@ -96,7 +96,7 @@ async def test_elsewhere_the_right_channel_is_named(stage: Scene) -> None:
     stage.alice.goes_to(general)
     try:
         run = await stage.submit(stage.alice)
-        assert "#submissions" in (await run.final()).text
+        assert f"<#{stage.submissions.id}>" in (await run.final()).text
     finally:
         stage.alice.goes_to(stage.submissions)
     stage.server.assert_clean()

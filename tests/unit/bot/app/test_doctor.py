@@ -80,10 +80,11 @@ async def test_each_guild_is_told_what_the_bot_lacks_there() -> None:
     less = needed_permissions()
     less.update(manage_threads=False)
     server = await discord_with(good=needed_permissions().value, bad=less.value)
-    first, second = await examine_discord(door(server))
+    first, second, roles = await examine_discord(door(server))
     assert (first.found, first.detail) == (True, "podium, in good, bad")
     assert second.name == "Discord guild bad"
     assert second.detail == "the bot lacks Manage Threads"
+    assert roles.detail == "give rights in every guild of this private bot"
     await server.close()
 
 

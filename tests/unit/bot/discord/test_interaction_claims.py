@@ -191,7 +191,7 @@ async def test_what_is_wrong_is_told_and_that_is_the_end_of_it(context: DiscordC
     interaction = asked(context)
     async with replying(interaction):
         fail(UserError("closed", "the board is closed"))
-    assert said(interaction) == ["the board is closed"]
+    assert said(interaction) == ["⚠️ The board is closed"]
     assert await is_done(context, interaction)
 
 
@@ -300,7 +300,7 @@ async def test_a_click_that_replaces_its_message_leaves_it_alone_on_an_error(
         fail(UserError("closed", "the board is closed"))
     interaction.response.defer.assert_awaited_once_with(ephemeral=True, thinking=False)
     assert said(interaction) == []
-    assert interaction.followup.send.await_args.args == ("the board is closed",)
+    assert interaction.followup.send.await_args.args == ("⚠️ The board is closed",)
 
 
 class TestTheFirstResponseIsTheAnswer:
@@ -319,7 +319,7 @@ class TestTheFirstResponseIsTheAnswer:
         interaction = asked(context)
         async with direct_response(interaction):
             fail(UserError("closed", "the board is closed"))
-        assert interaction.response.send_message.await_args.args == ("the board is closed",)
+        assert interaction.response.send_message.await_args.args == ("⚠️ The board is closed",)
         assert await is_done(context, interaction)
 
     async def test_one_that_comes_too_late_gives_way(self, context: DiscordContext) -> None:

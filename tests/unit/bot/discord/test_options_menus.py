@@ -68,5 +68,5 @@ async def test_a_question_goes_on_once() -> None:
     for each in clicks:
         await view.proceed(each)
     assert went_on == [()]
-    told = ["this was already answered; run the command again"]
+    told = ["⚠️ This was already answered; run the command again"]
     assert [said(each) for each in clicks] == [[], told]

@@ -23,6 +23,19 @@ def test_a_season_of_any_length_is_drawn(count: int) -> None:
     assert size(png(Chart("a season " * 40, "day (UTC)", "time (us)", series))) == (1200, 675)
 
 
+@pytest.mark.parametrize("seconds", [(0,), (0, 40), (0, 40, 70)])
+def test_a_season_of_minutes_fills_the_picture(seconds: tuple[int, ...]) -> None:
+    points = tuple(
+        Point(NOON + timedelta(seconds=each), 9.0 - number) for number, each in enumerate(seconds)
+    )
+    chart = Chart("t", "day (UTC)", "us", (Series("best", points, Stroke.STEPS),))
+    picture = imread(BytesIO(png(chart)))
+    colored = (picture[..., :3].max(axis=2) - picture[..., :3].min(axis=2) > 0.3).any(axis=0)
+    (columns,) = colored.nonzero()
+    assert columns.max() > 1150  # the best time still holds at the right edge
+    assert columns.max() - columns.min() > 400
+
+
 def test_people_and_gpu_types_with_any_names_are_drawn() -> None:
     gpus = tuple(f"RTX-PRO-6000-Blackwell-Server-{n}" for n in range(9))
     names = "_hidden", "$x^2$ $", "{%s}", "\x1b[31mred\u202e", "李小龙 🚀", "", "a" * 500

@@ -18,8 +18,8 @@ def refusal(status: int, code: int = 0) -> discord.HTTPException:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (UserError("closed", "it is *closed*"), r"it is \*closed\*"),
-        (app_commands.CheckFailure("not you"), "not you"),
+        (UserError("closed", "it is *closed*"), r"⚠️ It is \*closed\*"),
+        (app_commands.CheckFailure("⚠️ Not you"), "⚠️ Not you"),
         (StoreError("away"), "Internal error"),
         (RunnerError("away"), "Internal error"),
         (refusal(500), "Discord rejected"),

@@ -236,7 +236,7 @@ async def test_what_was_done_and_could_not_be_noted_is_neither_made_nor_told_twi
 
 
 async def test_rights_are_those_of_when_it_is_done(room: Room) -> None:
-    admin = room.guild.create_role("Leaderboard Admin")
+    admin = await room.admin_role()
     room.guild.members[room.alice.id].roles.add(admin.id)
     await (await room.alice.slash("leaderboard list")).final()
     who = await room.context.store.people.ensure(f"discord:{room.alice.id}", "alice")

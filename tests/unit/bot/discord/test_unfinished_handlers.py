@@ -43,7 +43,7 @@ from tests.doubles.factories import make_task
 
 ANSWER = f"{FOLLOWUPS}/messages/{{message_id}}"
 TASKS = ("CommandTree-invoker", "discord-ui")
-OPENS_A_FORM = {"leaderboard delete", "admin competition delete"}
+OPENS_A_FORM = {"leaderboard delete", "admin competition delete", "profile delete"}
 """Their first response is the form itself, which nothing can repeat."""
 WITHIN_S = 15.0
 
@@ -152,7 +152,7 @@ class Stage:
 async def stage() -> AsyncIterator[Stage]:
     async with a_room(commands=True) as room:
         store, clock = room.place.store, room.place.clock
-        admin = room.guild.create_role("Leaderboard Admin")
+        admin = await room.admin_role()
         carol = room.server.user("carol", room.guild, roles=[admin])
         carol.goes_to(room.channel)
         account = (await store.people.ensure(f"discord:{carol.id}", "Carol")).id
