@@ -43,7 +43,7 @@ from tests.doubles.factories import make_task
 
 ANSWER = f"{FOLLOWUPS}/messages/{{message_id}}"
 TASKS = ("CommandTree-invoker", "discord-ui")
-OPENS_A_FORM = {"leaderboard delete", "admin competition delete"}
+OPENS_A_FORM = {"leaderboard delete", "admin competition delete", "profile delete"}
 """Their first response is the form itself, which nothing can repeat."""
 WITHIN_S = 15.0
 

@@ -3,8 +3,9 @@ import pytest
 from bot.domain.board import Access, SourceVisibility, Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
+from bot.services import standings
 from bot.services.publishing.publish import publish
-from bot.services.standings import board_standings
+from bot.services.standings import board_standings, ranks_at
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus
 from runners.contract.task import Grader
 from runners.contract.verdict import Stage, Verdict
@@ -149,3 +150,21 @@ async def test_who_failed_on_several_gpus_is_told_of_each_why(place: Place) -> N
         "CPU": ["timed_out in the ranked run"],
         "H100": ["wrong_answer in the ranked run"],
     }
+
+
+async def test_the_ranks_of_a_moment_are_those_of_the_bests_of_then(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ran(place, "bob", 300)
+    await ran(place, "ada", 200)
+    place.clock.advance(3600)
+    moment = place.clock.now()
+    place.clock.advance(3600)
+    await ran(place, "bob", 100)
+    await ran(place, "eve", 50)
+    (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
+    assert [each.score.person_name for each in board.entries] == ["eve", "bob", "ada"]
+    bob = await place.person("bob")
+    assert await ranks_at(place.store, board.entries, moment) == {place.ada: 1, bob: 2}
+    monkeypatch.setattr(standings, "MOST_CHANGED", 1)
+    assert await ranks_at(place.store, board.entries, moment) is None
