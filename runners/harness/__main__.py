@@ -11,11 +11,11 @@ from runners.harness.sandbox import outer, view
 def main() -> int:
     """Parse the arguments, enter the sandbox before any large import, and run the harness."""
     parser = argparse.ArgumentParser(prog="python -m runners.harness")
-    parser.add_argument("--serve", action="store_true", help="stay warm and answer request lines")
+    parser.add_argument("--serve", action="store_true", help="answer one request per line")
     parser.add_argument("--gpu-index", type=int, help="the one GPU that this process may use")
     parser.add_argument("--strict", action="store_true", help="refuse to run with layers missing")
     parser.add_argument(
-        "--hide", action="append", default=[], metavar="DIR", help="a folder that is not shown"
+        "--hide", action="append", default=[], metavar="DIR", help="a folder to hide"
     )
     arguments = parser.parse_args(sys.argv[1:])
     view.hide(arguments.hide)

@@ -144,7 +144,7 @@ def _evaluation_of(
     isolation: evaluation.Isolation,
     begin: float,
 ) -> evaluation.Evaluation:
-    """The evaluation; `session` is None if it ended before one existed."""
+    """Return the evaluation; `session` is None if the evaluation ended before it was created."""
     return evaluation.Evaluation(
         request_id=request.request_id,
         verdict=grade.verdict,

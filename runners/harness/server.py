@@ -38,7 +38,7 @@ from runners.harness.judge.host_candidate import threads_of
 from runners.harness.protocol.channel import SpareSpec
 from runners.harness.sandbox import process_limits, syscalls, view
 from runners.harness.supervision import handle, process
-from runners.harness.supervision.template import TemplateProcess, fork_template, spare_compiler
+from runners.harness.supervision.template import TemplateProcess, fork_template, skip_compiler
 from runners.harness.toolchains import nvcc
 from runners.harness.verdicts import MachineError, VerdictError
 from runners.plugins import load, names
@@ -56,7 +56,7 @@ SPARES_MOST = 7
 the first rounds of a ranked run. On the CPU there are none: a candidate starts within 30 ms."""
 GRACE_S = 8.0
 """Seconds by which all attempts at an evaluation may exceed its limits, because a candidate on a
-GPU exits slowly. After them, two more seconds are enough to end it."""
+GPU exits slowly. Two more seconds are enough to end the candidate after that."""
 
 
 HUGE_PAGES_S = 0.1
@@ -129,7 +129,7 @@ def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | No
         try:
             out = os.dup(1)
             os.dup2(2, 1)  # output of the task's own code must not mix with the answer
-            spare_compiler()
+            skip_compiler()
             status = body(out)
         except BaseException:  # noqa: BLE001 - the outermost frame of this process
             traceback.print_exc(file=sys.stderr)
@@ -191,7 +191,7 @@ def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = 
 
 
 def _prepare_spares(template: TemplateProcess) -> None:
-    """Start spares on a GPU for a request with the usual limits, until it arrives."""
+    """Start spares on a GPU, with the default limits, until the request arrives."""
     limits = Limits()
     spec = SpareSpec(limits=limits, threads=threads_of(limits, gpu=True), gpu=True)
     template.spares.prepare(spec, min(SPARES_MOST, max_spares()), request_fd=0)

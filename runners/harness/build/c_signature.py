@@ -182,7 +182,7 @@ def pack_scalar(parameter: Parameter | None, size: int | None, value: object) ->
 
 
 def _hint(size: int | None) -> str:
-    hint = "; write its type as __half or __nv_bfloat16, so that it is known which one it is"
+    hint = "; write its type as __half or __nv_bfloat16, which its size does not tell apart"
     return hint if size == struct.calcsize("<e") else ""
 
 

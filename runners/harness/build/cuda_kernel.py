@@ -2,10 +2,10 @@
 
 This runs together with the submission, so nothing here protects the judge.
 
-This module defines host headers that kernels often include and NVRTC does not have. NVRTC itself
-has what they declare for a device, except the fixed-width integers (its documentation, "Predefined
-Functions" and "Supported C++ Features"). The device part of the C++ library is from CUDA (libcu++,
-"Standard API Reference").
+This module defines host headers that kernels often include and NVRTC does not have. What they
+declare for a device is predefined in NVRTC, except the fixed-width integers (NVRTC documentation,
+"Predefined Functions" and "Supported C++ Features"). The device part of the C++ library is from
+CUDA (libcu++, "Standard API Reference").
 """
 
 from collections.abc import Sequence

@@ -16,7 +16,7 @@ from runners.harness.protocol.values import leaves
 from runners.languages import InvalidSubmissionError
 
 MAX_GUESSES = 20
-"""The number of shapes that are tried."""
+"""The most shapes that are tried."""
 _BATCH, _LENGTH, _ROWS = 16, 128, 1024
 _IMAGE_SIZES = ((64, 64), (32, 32), (28, 28), (224, 224))
 _WIDTHS = (1024, 512, 256, 768, 128, 64)
@@ -59,7 +59,7 @@ def _is_optional(parameter: inspect.Parameter) -> bool:
 
 
 def guesses(model: object) -> tuple[Guess, ...]:
-    """Return `MAX_GUESSES` shapes: those for the first layer with a size, then common ones."""
+    """Up to `MAX_GUESSES` shapes: those for the first layer with a size, then common ones."""
     shapes = dict.fromkeys((*_by_layer(model), *_common_shapes()))
     return tuple(islice(shapes, MAX_GUESSES))
 

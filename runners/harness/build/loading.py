@@ -1,7 +1,7 @@
 """Imports a submission as a Python module; gives its KernelBench model the reference's weights.
 
-The judge packs the weights into one flat tensor per dtype and a table, so their number is
-unlimited. Everything else runs in the candidate together with the submission, so nothing here
+The judge packs the weights into one flat tensor per dtype and a table, so a model may have any
+number of them. Everything else runs in the candidate together with the submission, so nothing here
 protects the judge.
 """
 

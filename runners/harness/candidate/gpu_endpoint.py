@@ -274,15 +274,15 @@ class GpuEndpoint:
 
 
 def _words(part: torch.Tensor) -> torch.Tensor:
-    """Return bytes as numbers of four bytes, without the last incomplete one."""
+    """View bytes as integers of four bytes; up to three bytes at the end are left out."""
     return part[: part.numel() & ~3].view(torch.int32)
 
 
 def _combining(source: torch.Tensor, target: torch.Tensor) -> Callable[[], object] | None:
     """Return a function that reads `source` and writes `target` in one CUDA kernel.
 
-    It may skip a few of the last numbers of the source. Of a longer target, it writes as many
-    lengths of the source as fit. None if one of them is empty.
+    It may skip a few numbers at the end of the source. If the target is longer, it writes only the
+    largest multiple of the source's length. None if either is empty.
     """
     n, m = source.numel(), target.numel()
     if not n or not m:

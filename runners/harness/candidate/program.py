@@ -41,7 +41,7 @@ TOO_MANY_PARTS = channel.encode(
 
 
 def touch(data: Any, tensors: int) -> Any:  # noqa: ANN401 - any task's input
-    """The calibration kernel on the CPU: read every input once, return so many tensors."""
+    """The calibration kernel on the CPU: read every input tensor once; return `tensors` tensors."""
     found = values.leaves(data)
     for tensor in found:
         torch.count_nonzero(values.bits(tensor))
@@ -51,7 +51,7 @@ def touch(data: Any, tensors: int) -> Any:  # noqa: ANN401 - any task's input
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is in host memory as it is, and its description is valid."""
+    """Whether a tensor's values are in host memory unchanged, and its description is valid."""
     here = tensor.layout is torch.strided and tensor.device.type == "cpu"
     simple = not tensor.is_conj() and not tensor.is_neg() and tensor.dim() <= values.DIMENSIONS_MOST
     return here and simple and tensor.dtype in _NAMES
@@ -207,7 +207,7 @@ class Candidate:
     def call_on_cpu(
         self, kernel: Callable[[Any], Any], order: channel.CandidateRequest
     ) -> channel.CandidateReply | bytes:
-        """Call the kernel on the CPU and time it; the reply is written without models, quickly."""
+        """Call the kernel on the CPU and time it; `framed` writes the reply quickly."""
         if order.value is None:
             raise ValueError("a request without an input")
         data = values.restore(order.value, lambda node: view(self.buffer, node))
@@ -220,7 +220,10 @@ class Candidate:
         return self.framed(output, wall, time.process_time_ns() - used)
 
     def framed(self, output: object, wall: int, cpu: int) -> channel.CandidateReply | bytes:
-        """Return the frame for an output on the CPU; models would take longer, in the window."""
+        """Return the frame for an output on the CPU, without pydantic models.
+
+        The window includes the time for this, and models would take longer.
+        """
         if type(output) is torch.Tensor and _is_plain(output):
             self.kept.append(output)
             shape, stride = list(output.shape), list(output.stride())
@@ -241,7 +244,7 @@ class Candidate:
         return channel.DONE_FRAME
 
     def whereabouts(self, tensor: torch.Tensor) -> dict[str, object]:
-        """Return the fields of an output tensor's description, with its address here."""
+        """Return the fields of an output tensor's description, with its address in this process."""
         if tensor.layout is not torch.strided:
             raise values.UndescribableError(f"a tensor of layout {tensor.layout}")
         if tensor.dim() > values.DIMENSIONS_MOST:
@@ -261,7 +264,7 @@ class Candidate:
 def place_of(
     order: channel.CandidateRequest, train: channel.Train, number: int
 ) -> channel.CandidateRequest:
-    """Return the request for one call of a train, with the input and the rooms of its place."""
+    """Return the request for one call of a train, with the input and rooms in the call's place."""
 
     def moved(node: values.TensorNode) -> values.TensorNode:
         at = (node.offset or 0) + train.first + number * train.stride
@@ -326,7 +329,10 @@ def enter(
 
 
 def assigned(orders: socket.socket) -> tuple[channel.CandidateSpec, list[int]]:
-    """Return what this spare becomes, with its descriptors; exit if the judge closes the socket."""
+    """Wait for the candidate that this spare becomes; return its specification and descriptors.
+
+    Exit if the judge closes the socket.
+    """
     orders.sendall(channel.encode(channel.SpareStarted()))
     frame, fds = channel.receive(orders, channel.FRAME_MAX, channel.FDS)
     if not frame:

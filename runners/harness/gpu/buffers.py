@@ -63,7 +63,7 @@ class Withheld:
         self.staging.index_copy_(0, self.indices, ~self.correct if alone else plausible)
 
     def _choose_lines(self, node: values.TensorNode, limit: int) -> torch.Tensor:
-        """Return the numbers of random lines of a tensor, each once, above their mask."""
+        """Return two rows: random lines of a tensor, each once, and the mask of each."""
         start = node.offset or 0
         first, last = start // LINE_BYTES, (start + node.reach - 1) // LINE_BYTES
         count = min(-(-(last - first + 1) // LINES_PER_WITHHELD), max(1, limit))
@@ -100,7 +100,7 @@ PLACE_TENSORS_MOST = 4
 PLACE_MOST = 64 << 20
 """The most bytes of a place; a kernel that reads and writes more is not short."""
 PLACES_SHARE = 8
-"""One in this many bytes of the free memory may be used for trains: for the places of all
+"""At most 1 / `PLACES_SHARE` of the free memory is used for trains: for the places of all
 candidates that exist at once, and for the judge's copies of one candidate's places."""
 CONTEXT_BYTES = 1 << 30
 """Upper estimate of the GPU memory that a process with a CUDA context needs, in bytes."""
@@ -213,7 +213,7 @@ def pool_size(expected: values.Node | None, output_bytes: int, places: int) -> i
 
 
 def max_spares() -> int:
-    """How many contexts may exist before there is a request: those of an eighth of the memory."""
+    """How many spares may exist: as many contexts as fit into an eighth of the free memory."""
     free, _ = torch.cuda.mem_get_info()
     return free // 8 // CONTEXT_BYTES
 
@@ -247,7 +247,7 @@ def place_count(plan: Plan, expected: values.Node | None, candidates: int) -> in
 
 
 def has_host_part(plan: Plan, expected: values.Node) -> bool:
-    """Whether a part of the input or of the output lies on the host."""
+    """Whether a part of the input or of the output is on the host."""
     return any(map(values.on_host, values.tensors(plan.node))) or values.has_host_part(expected)
 
 

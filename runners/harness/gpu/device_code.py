@@ -71,5 +71,5 @@ class DeviceCode:
         status = cuda_driver().cuFuncSetAttribute(
             self.function, ctypes.c_int(_MAX_DYNAMIC_SHARED), ctypes.c_int(shared)
         )
-        check(status, f"asking for {shared} bytes of dynamic shared memory")
+        check(status, f"requesting {shared} bytes of dynamic shared memory")
         self.shared = shared

@@ -51,6 +51,7 @@ class Handover:
         self.start, self.taken, self.left, self.back = (
             words.data_ptr() + number * DONE for number in range(4)
         )
+        # In order: the window may open, the host part is copied, the GPU is yielded, it is back.
         self.control_stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.opened = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.captured = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

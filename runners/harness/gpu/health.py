@@ -225,7 +225,7 @@ def examine(cards: Iterable[Card]) -> Health:
         for number in range(torch.cuda.device_count()):
             with torch.cuda.device(number):
                 if not arithmetic_is_right("cuda"):
-                    return Health(unfit=f"GPU {number} makes mistakes: a sum came out wrong")
+                    return Health(unfit=f"GPU {number} computes wrong results: a test sum is wrong")
                 wiped += scrub()
     except (RuntimeError, AssertionError) as error:
         return Health(unfit=f"CUDA does not work: {error}"[:1000])

@@ -24,7 +24,7 @@ class HostInput:
         self.withheld: Withheld | None = None
         """The lines of the current input that become visible last; None if all is on the GPU."""
 
-    def lay(self, node: values.Node, value: object) -> None:
+    def stage(self, node: values.Node, value: object) -> None:
         """Prepare the host tensors of a value in memory that the candidate cannot see."""
         pairs = zip(values.tensors(node), values.leaves(value), strict=True)
         host_pairs = [

@@ -57,8 +57,8 @@ def call_driver(name: str, *arguments: object) -> None:
     check(getattr(cuda_driver(), name)(*arguments), name.removesuffix("_v2"))
 
 
-def forget_persistence() -> None:
-    """Make cache lines that a process has set aside as persistent normal again.
+def reset_persisting_lines() -> None:
+    """Reset the lines of the L2 cache that a process has marked as persisting.
 
     A GPU without such lines refuses the call, and then nothing has to be done.
     """

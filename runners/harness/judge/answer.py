@@ -39,7 +39,7 @@ class Answer:
         self.room: values.Node | None = None
         """The structure of a right output; each tensor's offset is where its room begins."""
         self.wanted: values.Node | None = None
-        """The same structure; each tensor's offset is where this output has it."""
+        """The same structure; each tensor's offset is where this output's tensor is."""
         self.taken: list[torch.Tensor] = []
         """The judge's copies of this output's host tensors."""
 
@@ -139,7 +139,7 @@ class Answer:
     def take(self, output: values.Node | None, read: values.Fetch, *, trusted: bool) -> None:
         """Copy the outputs on the host, which the last frame describes.
 
-        Trusted code returns only the tensors of a right answer, so its structure is not compared.
+        Trusted code returns only the tensors of a right output, so its structure is not compared.
         """
         node = output if trusted else self._in_expected_order(output)
         if node is not None:

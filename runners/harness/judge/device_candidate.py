@@ -56,12 +56,12 @@ class DeviceCandidate(host_candidate.HostCandidate):
         self,
         session: EvaluationSession,
         handle: CandidateHandle,
-        hosted: HostInput,
+        host_input: HostInput,
         buffers: Buffers,
     ) -> None:
-        super().__init__(session, handle, hosted.arena)
+        super().__init__(session, handle, host_input.arena)
         self.buffers = buffers
-        self.hosted = hosted
+        self.host_input = host_input
         self.handover = handover.Handover(buffers.words)
         self.device_base = handle.ready.device_address
         self.remote = isinstance(buffers.memory, HostBuffer)
@@ -72,7 +72,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
         self.staged: tuple[object, values.Node | None] | None = None
         """The input and the expected output of the calibration call that is still staged."""
         self.touches: dict[bool, channel.CandidateRequest] = {}
-        """Whether a calibration kernel waits -> the request with the staged input."""
+        """Whether the calibration kernel waits -> its request with the staged input."""
 
     @property
     def answer(self) -> Answer:
@@ -118,10 +118,10 @@ class DeviceCandidate(host_candidate.HostCandidate):
     ) -> channel.Exchange:
         """Call the calibration kernel; only trusted code runs in the candidate.
 
-        Its input stays staged until another one is, with the same lines withheld, because most of
-        such a call's time would be for staging the same bytes again. Before a call that waits it is
-        staged again, as before a submission's calls: after a shorter pause the candidate would wake
-        faster than in those.
+        Its input stays staged, with the same lines withheld, until another input is staged: staging
+        the same bytes again would take most of such a call's time. Before a call that waits, it is
+        staged again, as before each call of a submission. After a shorter pause the candidate would
+        wake faster than in a submission's call.
         """
         kept = self.staged is not None and self.staged[0] is value and self.staged[1] is expected
         staged = kept and not waiting
@@ -216,15 +216,15 @@ class DeviceCandidate(host_candidate.HostCandidate):
 
     def _reveal(self) -> None:
         self.buffers.reveal()
-        self.hosted.reveal()
+        self.host_input.reveal()
 
     def _complete(self) -> None:
         self.buffers.complete()
-        self.hosted.complete()
+        self.host_input.complete()
 
     def _restore(self) -> None:
         self.buffers.withheld.restore()
-        self.hosted.restore()
+        self.host_input.restore()
 
     @override
     def build(self, deadline: Deadline) -> None:
@@ -272,9 +272,9 @@ class DeviceCandidate(host_candidate.HostCandidate):
         for place, tensor in zip(values.tensors(node), values.leaves(value), strict=True):
             if place.device == "cuda":
                 values.copy_into(typed_view(self.place.staging, place), tensor)
-        self.hosted.lay(node, value)
+        self.host_input.stage(node, value)
         if self.guards is not None:
-            self.guards.lay(self.buffers.staging, self.buffers.memory.bytes)
+            self.guards.write(self.buffers.staging, self.buffers.memory.bytes)
         self.place.withheld.take([each for each in on_device(node) if each.span])
         torch.cuda.synchronize()
 
@@ -305,7 +305,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
         found = [typed_view(here, each) for each in on_device(plan.node)]
         wanted = [typed_view(self.place.staging, each) for each in on_device(plan.node)]
         if all(map(same, found, wanted)):
-            return  # so it does not matter which parts of it may be changed
+            return  # nothing was changed
         changes = Changes(on_device(plan.node), found, wanted)
         base = self.device_base + self.place.shift
         refuse_changed(changes, spans(self.answer.confirmed(reply.output), base))
@@ -335,10 +335,10 @@ def device_start(
     try:
         with (
             host_candidate.host_arena(session, plan) as arena,
-            closing(HostInput(arena)) as hosted,
+            closing(HostInput(arena)) as host_input,
             host_candidate.start_candidate(session, arena, fds, shared) as handle,
         ):
-            yield lambda: DeviceCandidate(session, handle, hosted, buffers)
+            yield lambda: DeviceCandidate(session, handle, host_input, buffers)
     finally:
         with session.record_duration("memory"), ignoring_broken_context():
             buffers.close()

@@ -86,8 +86,8 @@ class HostCandidate:
         expected: values.Node | None,
         deadline: Deadline,
         *,
-        launch: LaunchNumbers | None = None,  # noqa: ARG002 - as above
-        waiting: bool = False,  # noqa: ARG002 - as above
+        launch: LaunchNumbers | None = None,  # noqa: ARG002 - used on a GPU
+        waiting: bool = False,  # noqa: ARG002 - used on a GPU
     ) -> channel.Exchange:
         """Make one input visible, let the candidate call its kernel on it, and freeze it.
 
@@ -97,7 +97,7 @@ class HostCandidate:
         queued ahead.
         """
         plan = self._plan(value)
-        tensors = 1  # a reply takes longer the more it describes, so calibration describes as many
+        tensors = 1  # the time of a reply depends on its length, so calibration returns as many
         if operation is channel.Operation.TOUCH and expected is not None:
             tensors = min(max(1, len(values.tensors(expected))), channel.TOUCHED_MOST)
         order = self._encoded(
@@ -255,8 +255,9 @@ def verify(
     """Refuse a wrong output, or a changed input if the task does not allow that.
 
     The comparison comes last, because it may change `data`. By then everything has been read from
-    the frozen candidate. On the CPU it may take as much memory as the candidate, because an output
-    of an unexpected shape could otherwise make it take all. On a GPU, CUDA reserves more than that.
+    the frozen candidate. On the CPU the comparison may use as much memory as the candidate.
+    Otherwise an output of an unexpected shape could make it use all of the machine's. On a GPU
+    there is no such limit, because CUDA reserves more than that.
     """
     session = candidate.session
     limited = nullcontext() if session.on_gpu else memory_limited(session.request.limits.memory)

@@ -164,7 +164,7 @@ class Guards:
         watched = (*ranges_of("in", inputs), *ranges_of("out", outputs))
         return cls(bands(watched, within.pool_at), within.output_at)
 
-    def lay(self, staging: torch.Tensor, memory: torch.Tensor) -> None:
+    def write(self, staging: torch.Tensor, memory: torch.Tensor) -> None:
         """Fill every band: around inputs in `staging`, around outputs in the shared `memory`."""
         for band in self.bands:
             staging[band.begin : min(band.end, self.output_at)].fill_(GUARD)

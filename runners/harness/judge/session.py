@@ -103,7 +103,7 @@ def planned(data: object) -> arena.Plan:
         try:
             return arena.lay_out(data)
         except values.UndescribableError as error:
-            words = f"the task's input is or contains {error}, which Podium's judge cannot pass on"
+            words = f"the task's input is or contains {error}, which Podium's judge cannot transfer"
             raise VerdictError(Verdict.TASK_ERROR, words) from error
 
     return as_task_error("generate_input", plan)
@@ -121,7 +121,7 @@ def other_session(
 ) -> Iterator[EvaluationSession]:
     """Create a session of the same evaluation for another source, with files and builds of its own.
 
-    It records everything else where `session` does.
+    All other records are shared with `session`.
     """
     request = session.request.model_copy(update={"task": task, "source": source})
     with ExitStack() as stack:

@@ -74,10 +74,10 @@ class KernelTask(TaskCode):
 
         def check() -> str | None:
             try:
-                return _complaint(self._check(data, output))
+                return _reason(self._check(data, output))
             except (VerdictError, MachineError):  # the alarm at the end of the time
                 raise
-            except Exception as error:  # noqa: BLE001 - a check may raise its own type of them
+            except Exception as error:  # noqa: BLE001 - a check may raise any type
                 if not _broke_context(error):  # with a broken context no CUDA call works
                     self._try_check(data, error)
                 return f"the output cannot be compared: {type(error).__name__}: {error}"
@@ -153,8 +153,8 @@ def reference_function(module: object, name: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _complaint(found: object) -> str | None:
-    """Return the complaint in a check's return value, or None if the check accepts the output.
+def _reason(found: object) -> str | None:
+    """Return why the output is wrong, from a check's return value; None if the check accepts it.
 
     The return value is (bool, text), a bool, or a text that is empty (or None) if the output is
     right. KernelBot's tasks use the first and the last.

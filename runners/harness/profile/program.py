@@ -85,7 +85,7 @@ def profiling(*, gpu: bool) -> Iterator[None]:
 
 
 def main() -> None:
-    """Run the order in the current folder."""
+    """Run the `ProfiledCall` in the current folder."""
     folder = Path.cwd()
     order = channel.ProfiledCall.model_validate_json((folder / ORDER).read_bytes())
     run(order, folder / INPUT)

@@ -206,7 +206,7 @@ class SpareSpec(Wire):
 
 
 FORKED: TypeAdapter[CandidateSpec | SpareSpec] = TypeAdapter(CandidateSpec | SpareSpec)
-"""What the template forks; the fields decide which of them it is."""
+"""The specification of what the template forks; its fields tell which of the two it is."""
 FDS = 7
 """The most descriptors of a request: the socket, the output pipe, the files, the builds, the arena,
 and on a GPU two device buffers."""
@@ -266,9 +266,9 @@ class Exchange:
     host_part_ns: float = 0.0
     """On a GPU: the last part of the window, after the outputs on the GPU were captured."""
     waited_ns: int = 0
-    """How much longer candidate and judge waited for cores than in the calmest such call."""
+    """How long candidate and judge waited for cores, beyond `least_waited_ns`."""
     least_waited_ns: int = 0
-    """How long they waited in that call."""
+    """The least time that they waited for cores in any call with the same request."""
     late: bool = False
     """On a GPU: whether the call was not queued in time. Its window then contains launches, and the
     judge did not know where its output is."""

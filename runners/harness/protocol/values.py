@@ -149,7 +149,7 @@ def fields(
     keys_sorted: bool = False,
     depth: int = 0,
 ) -> object:
-    """Return the fields of a value's description, which takes less time than to make its nodes.
+    """Return the fields of a value's description, which takes less time than creating its nodes.
 
     `place` returns the fields of each tensor, or its node.
     """

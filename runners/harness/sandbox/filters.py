@@ -193,7 +193,7 @@ def _refuse_other_families() -> list[Instruction]:
 
 
 def _restrict_socket_options(number: int) -> list[Instruction]:
-    """Refuse filters of sockets, and let buffers keep their size, although that call succeeds.
+    """Refuse socket filters; calls that set the size of socket buffers succeed without effect.
 
     Linux limits the code of all compiled filters on the machine together. If sockets take all of
     it, no other sandbox can install its system call filter. The memory watchdog does not count the
@@ -265,7 +265,7 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
     program += _on_argument(_CLONE[column], 0, _refuse_namespaces_and_siblings())
     program += _on_argument(_PRCTL[column], 0, _refuse_options())
-    # Whoever opens a leased file waits for up to 45 s, such as another slot that starts.
+    # A process that opens a leased file, such as another slot that starts, waits for up to 45 s.
     commands = _refuse(_F_SETSIG, errno.EPERM) + _refuse(_F_SETLEASE, errno.EPERM)
     program += _on_argument(_FCNTL[column], 1, commands)
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())

@@ -265,7 +265,7 @@ def make_cgroup() -> Group:
 
 
 class Precedence:
-    """Lets the processes of the harness's group run before others of the machine, or as others.
+    """Lets the harness's group run before the machine's other processes, or equally with them.
 
     Candidates are in the group too, so the judge takes precedence only while it times short calls.
     """
@@ -294,13 +294,13 @@ class Precedence:
 
 
 precedence = Precedence()
-"""That of this process's group."""
+"""The precedence of this process's group."""
 
 
 def make_priority(limited: Group | None) -> Group:
-    """Prepare `precedence` for the group `limited`, or for a further one, which is returned.
+    """Prepare `precedence`; return the additional group that cgroup version 1 needs for it.
 
-    OSError if that is refused. In cgroup version 2 it is the group `limited` itself.
+    In version 2 it uses the group `limited` and returns an empty group. OSError if it is refused.
     """
     own = own_folders()
     if (_ROOT / "cgroup.controllers").exists():
@@ -319,7 +319,7 @@ def make_priority(limited: Group | None) -> Group:
 
 
 def require_wait_times() -> None:
-    """Raise OSError unless this system tells which processes waited for cores, and for whom."""
+    """Raise OSError unless this system counts how long threads wait and who uses the cores."""
     for path in (_WAITED, Path("/proc/stat")):
         if not path.exists():
             raise OSError(f"{path} does not exist")

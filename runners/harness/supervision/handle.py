@@ -166,40 +166,40 @@ class CandidateHandle:
         return channel.Exchange(window, reply, used, waited_ns=max(0, waited))
 
     def call_on_device(
-        self, order: bytes, deadline: Deadline, turn: channel.DeviceCall
+        self, order: bytes, deadline: Deadline, call: channel.DeviceCall
     ) -> channel.Exchange:
         """Let the candidate queue its work, release the input, and wait until the output is copied.
 
-        The GPU measures the window of `turn`, so the time of this code does not count. The
+        The GPU measures the window of `call`, so the time of this code does not count. The
         candidate is frozen afterwards.
         """
         with self._as_verdicts(deadline):
             self._refuse_unrequested()
             self.orders.sendall(order)
             self.process.resume()
-            patience = Deadline.after(turn.patience_s)
+            patience = Deadline.after(call.patience_s)
             first = self._until(lambda: False, patience, deadline, WATCH_S)
             reply = self._checked_reply(first) if first else None
-            frozen = turn.frozen and first is not None
+            frozen = call.frozen and first is not None
             if frozen:
                 self.process.freeze()
-            turn.queued(reply)
-            turn.release()
+            call.queued(reply)
+            call.release()
             if first is None:
                 self._checked_reply(self._await_frame(deadline))
-            last = None if turn.has_host_part else self._until(turn.over, deadline, deadline)
+            last = None if call.has_host_part else self._until(call.over, deadline, deadline)
             if frozen:
                 if last and self.process.frozen:  # trusted code is not, and may answer at once
                     raise VerdictError(Verdict.DISALLOWED, ANSWERED_EARLY)
                 self.process.resume()
             reply = self._checked_reply(last or self._await_frame(deadline))
-            if turn.has_host_part:
-                turn.take(reply)
-            self._confirm_over(turn, deadline)
+            if call.has_host_part:
+                call.take(reply)
+            self._confirm_over(call, deadline)
             self.process.freeze()
             self._enforce(deadline)
             return channel.Exchange(
-                turn.window_ns(), reply, host_part_ns=turn.host_part_ns(), late=first is None
+                call.window_ns(), reply, host_part_ns=call.host_part_ns(), late=first is None
             )
 
     def _until(
@@ -213,9 +213,9 @@ class CandidateHandle:
         self._enforce(deadline)
         return None
 
-    def _confirm_over(self, turn: channel.DeviceCall, deadline: Deadline) -> None:
-        frame = self._until(turn.over, Deadline.after(LATE_S), deadline)
-        if frame is not None or not turn.over():
+    def _confirm_over(self, call: channel.DeviceCall, deadline: Deadline) -> None:
+        frame = self._until(call.over, Deadline.after(LATE_S), deadline)
+        if frame is not None or not call.over():
             raise VerdictError(Verdict.DISALLOWED, ANSWERED_EARLY)
 
     def verify_frozen(self, deadline: Deadline) -> None:
@@ -309,8 +309,8 @@ class CandidateHandle:
     def _burdens_driver(self, most: int) -> bool:
         """Return whether a GPU's driver probably keeps over `most` bytes of records for it.
 
-        Linux does not tell whose they are. An exit with 11 GB took over `KILL_S`. They count if the
-        process has grown by an eighth of the limit; with these 11 GB it had grown by a third.
+        Linux does not report whose they are, so they count only if the process has grown by an
+        eighth of the limit. With 11 GB, a process had grown by a third and exited after `KILL_S`.
         """
         if self.spec.shared is None or kernel_memory() - self.kernel_before <= most:
             return False

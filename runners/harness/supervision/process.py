@@ -1,4 +1,4 @@
-"""A candidate's process: the judge freezes it, reads its memory and its prints, and kills it."""
+"""A candidate's process: the judge freezes it, reads its memory and its output, and kills it."""
 
 import ctypes
 import os
@@ -86,9 +86,9 @@ def new_memory_zeroed() -> Iterator[None]:
 
 @contextmanager
 def memory_limited(more: int) -> Iterator[None]:
-    """Refuse this process `more` bytes beyond what it holds now, in this block.
+    """Limit this process, in this block, to `more` bytes beyond what it uses now.
 
-    What does not fit fails with RuntimeError in torch, and with MemoryError elsewhere.
+    A larger allocation fails with RuntimeError in torch, and with MemoryError elsewhere.
     """
     before = resource.getrlimit(resource.RLIMIT_DATA)
     most = process_limits.data_bytes() + more
@@ -103,8 +103,8 @@ def memory_limited(more: int) -> Iterator[None]:
 def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
     """Return whether a process and its descendants keep over `limit` bytes of shared memory.
 
-    Linux does not tell whose it is. So it counts if the machine's has grown by that much since it
-    was `before`, and the process has mapped some or, on a GPU, its memory files are as large.
+    Linux does not report whose it is. So the answer is yes if the machine's shared memory exceeds
+    `before` by over `limit`, and the process has mapped some or, on a GPU, memory files as large.
     """
     if process_limits.shared_memory() - before <= limit:
         return False

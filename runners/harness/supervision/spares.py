@@ -1,9 +1,9 @@
 """Spares: processes for candidates that start before their judge has a request.
 
-A spare is forked from the template and in its sandbox, on a GPU with a context, which takes most of
-a candidate's start. It has nothing of any request: its judge has read none yet. It becomes a
-candidate when it gets a submission's files and memory, and is used once. None starts while a judge
-has a request, so no context is created during a calibration or a window.
+A spare is forked from the template and enters its sandbox; on a GPU it also creates a context.
+These steps take most of the time of a candidate's start. It holds nothing of any request, because
+its judge has read none. It becomes a candidate, once, when it gets a submission's files and memory.
+No spare starts while a judge has a request, so none creates a context during calibration or timing.
 """
 
 import select
@@ -51,7 +51,7 @@ class ForkedProcess:
         return True
 
     def _read(self) -> bool:
-        """Read one frame; False if it has ended."""
+        """Read one frame; False if the process has ended."""
         frame = self.orders.recv(channel.FRAME_MAX)
         if not frame:
             return False
@@ -83,7 +83,7 @@ class Spares:
     def prepare(self, spec: channel.SpareSpec, most: int, request_fd: int) -> None:
         """Start spares, one after the other, until a request arrives or one does not start.
 
-        One that has not started yet when the request arrives is used like the others.
+        A spare that is still starting when the request arrives is used too.
         """
         while len(self.waiting) < most and not select.select([request_fd], [], [], 0)[0]:
             spare = ForkedProcess(self.fork, spec, [])
@@ -92,7 +92,7 @@ class Spares:
                 return
 
     def take(self, spec: channel.CandidateSpec, fds: list[int]) -> ForkedProcess | None:
-        """Return a spare that is now this candidate; None if there is none that fits."""
+        """Turn a spare into this candidate and return it; None if no spare fits."""
         while self.waiting and self.waiting[0][0].fits(spec):
             _, spare = self.waiting.pop(0)
             try:
@@ -104,7 +104,7 @@ class Spares:
         return None
 
     def close(self) -> None:
-        """End the spares that were not used; they have no processes of their own."""
+        """End the spares that were not used; they have started no processes."""
         for _, spare in self.waiting:
             if spare.process is not None:
                 spare.process.kill_nowait()

@@ -140,7 +140,7 @@ _FLAG = "TORCHINDUCTOR_DETERMINISTIC"
 """The environment variable from which the compiler reads the flag at its import."""
 
 
-def spare_compiler() -> None:
+def skip_compiler() -> None:
     """Make `torch.use_deterministic_algorithms` import nothing, here and in forks of this process.
 
     Torch's own function imports torch's compiler, which takes seconds, only to set one flag there.

@@ -1,13 +1,13 @@
-"""Who waited: how long a process waited for a core, and how much time other processes used.
+"""Measures how long threads wait for cores and what other processes use; gives threads cores.
 
 Linux counts for each thread how long it was ready to run without running. A candidate can make its
-own threads wait for each other, so that alone shows nothing. What processes outside of the harness
-used of the cores is all the time that was neither idle nor the harness's own, which its group
-counts for all of its processes, also for those that have ended.
+own threads wait for each other, so that alone shows nothing. Processes outside of the harness have
+used all time of the cores that was neither idle nor used by the harness. The harness's group counts
+the CPU time of all its processes, including those that have ended.
 
 On a busy machine no core is idle, so Linux wakes a thread where it last ran. Two threads on one
 core then stay there for hundreds of calls, which take twice as long as those of a candidate whose
-threads happen to be apart. `spread` therefore gives each a core.
+threads happen to be apart. `spread` therefore gives each thread its own core.
 """
 
 import os
@@ -20,7 +20,7 @@ from runners.harness.sandbox.process_limits import group_cpu_ns
 
 CORES = frozenset(os.sched_getaffinity(0))
 _CORES_MOST = 16
-"""On a machine with more cores some are idle, and setting all would take too long."""
+"""With more cores, threads are not spread: some cores are idle, and it would take too long."""
 _STAT = Path("/proc/stat")
 _TICK_NS = 1e9 / os.sysconf("SC_CLK_TCK")
 _IDLE = slice(4, 6)
@@ -28,7 +28,7 @@ _IDLE = slice(4, 6)
 
 
 ThreadTimes = dict[int, tuple[int, int]]
-"""Thread id -> for how many ns it has run, and waited for a core."""
+"""Thread id -> how many ns it has run, and how many ns it has waited for a core."""
 
 
 def thread_times(pid: int) -> ThreadTimes:
@@ -52,7 +52,7 @@ def own_wait_ns() -> int:
 
 
 def waited_ns(before: ThreadTimes, after: ThreadTimes) -> int:
-    """Return how long all threads that still live have waited in between."""
+    """Return how long the threads that still exist have waited between two readings, added up."""
     start = sum(waited for thread, (_, waited) in before.items() if thread in after)
     return sum(waited for _, waited in after.values()) - start
 
@@ -60,7 +60,7 @@ def waited_ns(before: ThreadTimes, after: ThreadTimes) -> int:
 def computing(before: ThreadTimes, after: ThreadTimes) -> tuple[int, ...]:
     """Return the threads that have run, at most one per core: those that ran longest.
 
-    Also one that ran for a short part of the call, because the others wait for it.
+    A thread that ran for only a short part of the call counts too, because the others wait for it.
     """
     ran = {thread: now - before.get(thread, (0, 0))[0] for thread, (now, _) in after.items()}
     most = sorted(ran, key=lambda thread: ran[thread], reverse=True)[: len(CORES)]
@@ -68,7 +68,7 @@ def computing(before: ThreadTimes, after: ThreadTimes) -> tuple[int, ...]:
 
 
 class OtherProcesses:
-    """What processes outside of the harness have used of its cores since this was created."""
+    """The use of the harness's cores by other processes since this object was created."""
 
     def __init__(self) -> None:
         self.cores = CORES
@@ -99,9 +99,9 @@ class OtherProcesses:
 
 @contextmanager
 def spread(threads: Iterable[int]) -> Iterator[None]:
-    """Wake these threads, in the block, on different cores; a candidate's own choice stays.
+    """Make these threads wake on different cores in the block, unless the candidate chose cores.
 
-    They may run everywhere again as soon as they are awake.
+    After the block they may run on every core again.
     """
     chosen = list(threads)
     moved: list[int] = []

@@ -1,8 +1,8 @@
 """Single calls of one workload: each on a fresh input, with a cold cache, and checked.
 
 On the CPU the task's reference is a second kernel, timed in turn with the submission on the same
-inputs. It is trusted: a fresh candidate that never has the submission's files. Whatever goes wrong
-with it is no fault of the submission, which then has no speedup of its own.
+inputs. It is trusted: a fresh candidate that never has the submission's files. If it fails, the
+submission is not at fault and only has no ratio to the reference.
 """
 
 import time
@@ -31,7 +31,7 @@ WARM_UPS = 3
 FLUSH_BYTES = 32 << 20
 """Bytes that the judge writes before every window, so that no input is in a CPU cache."""
 REPEATS_MOST = 2
-"""How often a calibration window on the CPU is repeated if it waited although it has precedence."""
+"""How often a calibration window on the CPU is repeated if it waited for cores, with precedence."""
 OWN_WAIT_NS = 200_000
 """The most ns that judge and calibration candidate wait for a core on an idle machine."""
 CALL_SHARE = 0.05
@@ -41,8 +41,9 @@ CALL_SHARE = 0.05
 def calm_overheads(calibrator: HostCandidate, calls: Sequence[channel.Exchange]) -> list[float]:
     """Return the overheads in ns of calibration calls on the CPU that did not wait for cores.
 
-    If too few did not, they are those of all, less their waiting. The overhead is subtracted from
-    every timed call, so one that is too long would make a submission look faster than it is.
+    If too few such calls exist, return the overheads of all calls minus their waiting. The overhead
+    is subtracted from every timed call, so one that is too long would make a submission look faster
+    than it is.
     """
     waits = [each.least_waited_ns + each.waited_ns for each in calls]
     own = min(OWN_WAIT_NS, *waits)
@@ -62,7 +63,7 @@ class ReferenceTimer:
         self.source = session.code.reference_source(session.request)
         self.candidate: HostCandidate | None = None
         self.spent_s = 0.0
-        """How long it took in this round."""
+        """Seconds that it has taken in this round."""
 
     @contextmanager
     def fresh(self, data: object, share: Deadline) -> Iterator[None]:
@@ -70,7 +71,7 @@ class ReferenceTimer:
         self.spent_s = 0.0
         with ExitStack() as stack:
             if self.source is not None and not self.session.on_gpu:
-                with self._forgiving(), self.session.record_duration("reference"):
+                with self._dropped_on_failure(), self.session.record_duration("reference"):
                     self.candidate = stack.enter_context(self._started(self.source, share))
                     for _ in range(WARM_UPS):
                         self.call(data, share, None)
@@ -91,7 +92,7 @@ class ReferenceTimer:
         if self.candidate is None:
             return
         begin = time.monotonic()
-        with self._forgiving():
+        with self._dropped_on_failure():
             deadline = Deadline.after(share.remaining * CALL_SHARE)
             run = channel.Operation.RUN
             exchange = self.candidate.call(run, data, None, deadline)
@@ -102,8 +103,8 @@ class ReferenceTimer:
         self.spent_s += time.monotonic() - begin
 
     @contextmanager
-    def _forgiving(self) -> Iterator[None]:
-        """Give up the reference if it fails, such as at its deadline."""
+    def _dropped_on_failure(self) -> Iterator[None]:
+        """Stop timing the reference if it fails, such as at its deadline."""
         try:
             yield
         except (VerdictError, StartError):
@@ -154,7 +155,7 @@ class WorkloadCalls:
         )
 
     def _call(self, candidate: HostCandidate, result: Round | None = None) -> channel.Exchange:
-        """Call the submission, and of timed calls every other one after the reference."""
+        """Call the submission and, in timed calls, the reference before or after it in turn."""
         data = self._fresh_input()
         reference_first = self.index % 2 == 0
         if reference_first:
@@ -172,7 +173,7 @@ class WorkloadCalls:
         return exchange
 
     def _call_reference(self, data: object, result: Round | None) -> None:
-        """Time the reference on this input, unless its calls take far longer."""
+        """Time the reference on this input, unless it has taken half of the round's time."""
         if result is None or self.reference.candidate is None:
             return
         with self.session.record_duration("reference"):

@@ -125,16 +125,18 @@ def claim_resolution(rounds: list[Round]) -> float:
 def own_value(timed: Round) -> float:
     """The time of one round in ns by the judge's own clock, whatever the candidate claims.
 
-    A short kernel counts with all that its windows could hide, unless they were those of trains. On
-    the CPU, calls that were left out must not pay.
+    The time of a short kernel that was not timed by trains includes all that its windows could
+    hide. On the CPU it includes what a candidate could gain by the calls that were left out.
     """
-    value = max(FLOOR_NS, timed.bound + timed.could_choose)
+    value = max(FLOOR_NS, timed.bound + timed.choosable)
     hides = timed.could_train and timed.trains is None and value < SHORT_NS
     return value + HIDDEN_NS if hides else value
 
 
 def host_interval(rounds: list[Round]) -> Interval:
-    """The published time by the judge's clock: the trimmed mean of the bounds and its t interval.
+    """The published time by the judge's clock: the mean of the bounds with its t interval.
+
+    On the CPU it is the trimmed mean.
 
     `HIDDEN_NS` is added for a short kernel that could have been timed by trains but was not.
     Otherwise a candidate could refuse trains in order to hide work in its windows.
@@ -227,13 +229,13 @@ def _published_resolution(rounds: list[Round]) -> float:
 
 
 def _hidden_ns(rounds: list[Round]) -> float:
-    """The most time of a kernel that its windows can hide, or the calls that were left out."""
+    """The most time of a kernel that its windows and the calls left out can hide."""
     gap = HIDDEN_NS if any(each.on_gpu for each in rounds) else 0.0
-    return gap + fmean(each.skippable + each.could_choose for each in rounds)
+    return gap + fmean(each.skippable + each.choosable for each in rounds)
 
 
 def publishes_claims(rounds: list[Round]) -> bool:
-    """Whether the published time is the candidate's claim; otherwise it is the judge's clock's."""
+    """Whether the published time is the candidate's claim; otherwise it is by the judge's clock."""
     return all(each.claimed for each in rounds)
 
 
@@ -256,7 +258,7 @@ def interval_of(rounds: list[Round]) -> Interval:
 
 
 def ratio_to_reference(rounds: list[Round]) -> Ratio | None:
-    """How long it takes compared with the reference; None if that is not known.
+    """The kernel's time divided by the reference's; None if that is not known.
 
     Both are measured in each round, on the same inputs, so what slows a whole round slows both.
     """
@@ -266,7 +268,7 @@ def ratio_to_reference(rounds: list[Round]) -> Ratio | None:
     ):
         return None
     logs = trimmed_interval([math.log(own / reference) for own, reference in pairs])
-    ratio, hidden = math.exp(logs.centre), fmean(each.could_choose / each.bound for each in rounds)
+    ratio, hidden = math.exp(logs.centre), fmean(each.choosable / each.bound for each in rounds)
     half_width = ratio * (math.expm1(logs.half_width) + hidden)
     if half_width > ratio:
         return None

@@ -45,7 +45,7 @@ def log_interval(values: Sequence[float]) -> Interval:
 
 
 TRIMMED_ROUNDS = 5
-"""Of so many rounds by the judge's clock on the CPU, the least and the greatest do not count."""
+"""Of this many rounds by the judge's clock on the CPU, the fastest and the slowest do not count."""
 
 
 def trimmed_interval(values: Sequence[float]) -> Interval:

@@ -19,7 +19,7 @@ from runners.contract.task import IsolationLayer
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline, TimeBudget
 from runners.harness.gpu.health import await_processes, first_gpu
-from runners.harness.gpu.memory import forget_persistence
+from runners.harness.gpu.memory import reset_persisting_lines
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.judge.launches import launching_of
 from runners.harness.judge.pool import fresh_candidate
@@ -33,23 +33,23 @@ from runners.harness.verdicts import MachineError, VerdictError
 
 NARROW = 0.005
 """The half-width at which timing stops although neither submission is faster."""
-LOOKED_OFTEN = 1.35
-"""How much wider an interval is because it is looked at up to five times.
+LOOKS_WIDEN = 1.35
+"""How much wider an interval is because it is checked up to five times.
 
 With it, one of two equally fast submissions is called faster in 5.3 % of all comparisons with
 `COMPARED_ROUNDS`, and without it in 17 % (100,000 simulated comparisons).
 """
-VARIES_MORE = 2.0
-"""How many times as wide as that of the faster submission's own times the interval may be.
+WIDER_MOST = 2.0
+"""How many times as wide as the interval of the faster submission's times that of the ratio may be.
 
-One that is 2 % slower and makes one round in seven six times as long was tied in 20 % of 20,000
-simulated comparisons with `COMPARED_ROUNDS` without this limit, and in none with it. Of two equally
-fast submissions, one is called faster in 5.7 % instead of 5.2 % (40,000 simulated comparisons).
+Without it, one that is 2 % slower and takes six times as long in one round of seven was tied in
+20 % of 20,000 simulated comparisons with `COMPARED_ROUNDS`; with it, in none. Of two equally fast
+ones, one is called faster in 5.7 % instead of 5.2 % (40,000 simulated comparisons).
 """
 SHORT_COMPARED_NS = 150_000.0
 """Two submissions that take less are compared by trains, which are finer than single calls."""
 SEEDS = 1 << 20
-"""The seeds of one pair, which both of its rounds use from the first one on."""
+"""How many seeds each pair has; both of its rounds use them from the first one on."""
 MADE_MOST = 2
 """The most pairs that are timed, as a multiple of those that may count."""
 
@@ -76,7 +76,7 @@ def of_rival(step: Callable[[], _T]) -> _T:
 
 @dataclass(slots=True)
 class Rival:
-    """The rival of a request, and how it compared so far."""
+    """The rival of a request, and the ratios so far."""
 
     session: EvaluationSession
     deadline: Deadline
@@ -116,20 +116,20 @@ def rival_session(session: EvaluationSession) -> Iterator[EvaluationSession]:
 def ratio_of(pairs: list[tuple[Round, Round]]) -> Ratio:
     """The ratio of the times of at least two pairs, by the judge's own clock, with its interval.
 
-    Times that vary on purpose make the interval wide, but never their submission faster. So the
-    interval is at most as wide as the times of the faster one allow.
+    A submission that varies its times on purpose widens the interval, but becomes slower. So the
+    width of the interval is limited by the times of the faster one.
     """
     ours, theirs = ([clocks.own_value(each) for each in one] for one in zip(*pairs, strict=True))
     interval = log_interval([one / other for one, other in zip(ours, theirs, strict=True)])
     faster = log_interval(ours if interval.centre < 1 else theirs)
-    allowed = max(NARROW, VARIES_MORE * LOOKED_OFTEN * faster.half_width / faster.centre)
-    half_width = min(LOOKED_OFTEN * interval.half_width, allowed * interval.centre)
+    allowed = max(NARROW, WIDER_MOST * LOOKS_WIDEN * faster.half_width / faster.centre)
+    half_width = min(LOOKS_WIDEN * interval.half_width, allowed * interval.centre)
     return Ratio(ratio=interval.centre, half_width=half_width, rounds=len(pairs))
 
 
 @contextmanager
 def paused(timer: WorkloadTimer) -> Iterator[None]:
-    """Move the time limits of a submission of which nothing runs in the block."""
+    """Extend the time limits of a submission by the block, in which nothing of it runs."""
     begin = time.monotonic()
     try:
         yield
@@ -151,7 +151,7 @@ class PairedTimer:
         self.least = min(PAIRS_LEAST, self.most)
         self.made: list[tuple[Round, Round]] = []
         self.late: list[WorkloadTimer] = []
-        """Those of both whose usual time does not suffice for another round."""
+        """The timers whose usual time does not suffice for another round."""
         self.processes = 0
         """How many processes compute on the GPU between two rounds."""
 
@@ -189,7 +189,7 @@ class PairedTimer:
 
     @contextmanager
     def _calibrator(self) -> Iterator[HostCandidate]:
-        """Yield a candidate for calibration that has neither of both submissions."""
+        """Yield a candidate for calibration that has neither submission."""
         task, timer = self.session.request.task, self.ours
         with (
             other_session(self.session, task, "") as neutral,
@@ -249,7 +249,7 @@ class PairedTimer:
         if layers and IsolationLayer.FILESYSTEM not in layers:
             remove_jobs()
         if self.session.on_gpu:
-            forget_persistence()
+            reset_persisting_lines()
             if not await_processes(self.processes):
                 raise MachineError("a process that has ended still computes on the GPU")
 
@@ -286,9 +286,9 @@ class PairedTimer:
         return StopReason.TIME_CAP if late and count >= self.least else None
 
     def _ratio(self) -> Ratio:
-        """The ratio of all pairs, which is no tie if only the slower one lacked time for more.
+        """The ratio of all pairs; not a tie if only the slower one had no time for more pairs.
 
-        Few pairs give a wide interval, so a slower submission could waste time to be tied.
+        Few pairs give a wide interval, so a slower submission could waste time to get a tie.
         """
         found = ratio_of(self.pairs)
         apart = abs(found.ratio - 1)

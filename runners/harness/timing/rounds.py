@@ -26,18 +26,18 @@ DISCARDS_MOST = 10
 
 WAITED_NS = 50_000.0
 WAITED = 0.1
-"""How much longer than its calmest call one on the CPU may have waited for cores and still counts:
-in ns, or as a fraction of its window if that is more. All threads are added up."""
+"""By how much longer a call on the CPU may wait for cores than the one that waited least, and still
+count: in ns, or as a fraction of its window if that is more. The waits of all threads are added."""
 
 LEFT_OUT = 2
-"""Of this many calls that a round wants, it leaves out at most one."""
+"""For every this many calls that a round needs, it leaves out at most one."""
 
 CALM_LEAST = 3
-"""How many calm windows of the reference a round needs if others waited."""
+"""How many windows that did not wait suffice if others waited: of the reference, of calibration."""
 
 
 def waited(waited_ns: float, window_ns: float) -> bool:
-    """Whether a call on the CPU waited for cores for so long that its time says little."""
+    """Whether a call on the CPU waited for cores for so long that its time is unreliable."""
     return waited_ns > max(WAITED_NS, WAITED * window_ns)
 
 
@@ -168,11 +168,11 @@ class Round:
             self.cpu_ns_used.append(cpu_ns)
 
     def leaves_out(self, waited_ns: float, window_ns: float, cpu_ns: int, most: int) -> bool:
-        """Whether a call is left out because it waited for other processes; keeps its window then.
+        """Whether a call is left out because it waited for other processes; if so, record it.
 
-        At most `most` are, and all of them together have waited at most as long as other processes
-        have used the cores in this round. A candidate can make its threads wait in the calls of its
-        choice, so its CPU time counts all the same, and so does what it `could_choose`.
+        At most `most` calls are, and all of them together have waited at most as long as other
+        processes have used the cores in this round. A candidate can make its threads wait in calls
+        of its choice. So the CPU time of these calls counts, and `choosable` is added to the time.
         """
         if not waited(waited_ns, window_ns) or len(self.left_out) >= most:
             return False
@@ -250,10 +250,10 @@ class Round:
         return max(window, self.least_wall_ns, self.least_wait_ns)
 
     @property
-    def could_choose(self) -> float:
-        """By how much the bound may be too low because a candidate chose the calls left out.
+    def choosable(self) -> float:
+        """By how much the bound in ns may be too low because a candidate chose the calls left out.
 
-        With it, the round counts at least what it would if no call had been left out.
+        With it, the round's time is at least what it would be if no call had been left out.
         """
         if not self.left_out:
             return 0.0
@@ -261,7 +261,7 @@ class Round:
 
     @property
     def reference(self) -> float | None:
-        """The reference's time, measured as the kernel's; None without enough calm windows."""
+        """The reference's time, measured like the kernel's; None if too many windows waited."""
         windows = self.reference_windows
         if not windows or (self.reference_waited and len(windows) < CALM_LEAST):
             return None

@@ -48,7 +48,7 @@ class TrainTimes:
     """By the candidate's clock; empty unless the train was stamped."""
 
 
-class TrainTrack:
+class TrainRunner:
     """Runs trains in one candidate; each call of a train has its own place in the shared memory."""
 
     def __init__(self, candidate: DeviceCandidate, calls: int) -> None:
@@ -258,8 +258,8 @@ class ShortCalls:
         if expected is None or not isinstance(candidate, DeviceCandidate):
             return
         if self.places and candidate.buffers.place_size:
-            track = TrainTrack(candidate, self.places)
-            found = CandidateTrains(track, self.places, expected, deadline)
+            runner = TrainRunner(candidate, self.places)
+            found = CandidateTrains(runner, self.places, expected, deadline)
             if found.run_calibration(self.calibration_input):
                 self.current = found
 
@@ -309,7 +309,7 @@ class ShortCalls:
 class CandidateTrains:
     """The trains of one candidate."""
 
-    track: TrainTrack
+    runner: TrainRunner
     calls: int
     expected: values.Node
     deadline: Deadline
@@ -341,4 +341,4 @@ class CandidateTrains:
     def _run(
         self, operation: channel.Operation, data: Sequence[object], *, stamped: bool
     ) -> TrainTimes | None:
-        return self.track.run(operation, data, self.expected, self.deadline, stamped=stamped)
+        return self.runner.run(operation, data, self.expected, self.deadline, stamped=stamped)

@@ -109,7 +109,7 @@ def test_shared_memory_is_asked_for_once_and_again_only_for_more(
     [
         ("cuModuleLoadData", "cuModuleLoadData failed: cuGetErrorName of 701"),
         ("cuModuleGetFunction", "cuModuleGetFunction failed"),
-        ("cuFuncSetAttribute", "asking for 65536 bytes of dynamic shared memory failed"),
+        ("cuFuncSetAttribute", "requesting 65536 bytes of dynamic shared memory failed"),
         ("cuLaunchKernel", r"cuLaunchKernel failed: .*\(cuGetErrorString of 701\)"),
     ],
 )
@@ -146,5 +146,5 @@ def test_persistent_cache_lines_are_made_normal_where_a_gpu_has_any(
         memory, "cuda_driver", lambda: SimpleNamespace(cuCtxResetPersistingL2Cache=reset)
     )
     monkeypatch.setattr(memory, "reason_of", str)
-    memory.forget_persistence()
+    memory.reset_persisting_lines()
     assert done == ["reset"]

@@ -103,7 +103,7 @@ def test_a_gpu_that_others_use_or_that_lost_something_is_not_fit(
 def test_a_gpu_that_miscounts_is_not_fit(cuda: SimpleNamespace) -> None:
     cuda.right = False
 
-    assert "a sum came out wrong" in examine([CARD]).unfit
+    assert "a test sum is wrong" in examine([CARD]).unfit
 
 
 @pytest.mark.usefixtures("nvml", "cuda")

@@ -40,10 +40,10 @@ def seen(arena: Arena, value: object) -> list[torch.Tensor]:
     return [view(arena.buffer, each) for each in tensors(node)]
 
 
-def test_all_of_it_is_seen_at_the_end_and_lines_of_each_tensor_not_before(
+def test_some_lines_of_each_tensor_are_visible_only_at_the_end(
     host: HostInput, arena: Arena
 ) -> None:
-    host.lay(lay_out(VALUE).node, VALUE)
+    host.stage(lay_out(VALUE).node, VALUE)
     assert not any(each.any() for each in seen(arena, VALUE))
 
     host.reveal()
@@ -59,7 +59,7 @@ def test_a_larger_input_finds_room_and_counts_as_the_judges_memory(
     host: HostInput, arena: Arena
 ) -> None:
     for value in (torch.ones(3), torch.ones(20_000)):
-        host.lay(lay_out(value).node, value)
+        host.stage(lay_out(value).node, value)
         host.reveal()
         host.complete()
         assert torch.equal(seen(arena, value)[0], value)
@@ -73,11 +73,11 @@ def test_an_input_that_lies_on_the_gpu_leaves_the_host_as_it_was(
     host: HostInput, arena: Arena
 ) -> None:
     value = torch.ones(3)
-    host.lay(lay_out(value).node, value)
+    host.stage(lay_out(value).node, value)
     node = lay_out(value).node
     assert isinstance(node, TensorNode)
 
-    host.lay(node.model_copy(update={"device": "cuda"}), value)
+    host.stage(node.model_copy(update={"device": "cuda"}), value)
     host.reveal()
     host.complete()
 

@@ -218,7 +218,7 @@ def custom_kernel(data):
 """
 
 
-def test_of_a_candidate_that_saw_a_secret_input_nothing_reaches_a_later_one(sit: Sit) -> None:
+def test_nothing_of_a_candidate_that_saw_a_secret_input_reaches_a_later_one(sit: Sit) -> None:
     task = make_sort_task(tests=TWO)
     session = sit(make_judging(TELLING, Mode.RANKED, task=task))
     session.nonce = bytes(range(32))  # else all inputs are public

@@ -153,7 +153,7 @@ def test_an_input_that_is_given_back_in_another_order_may_be_changed(
     assert refuse(data, 0, turned)
 
 
-def test_of_an_input_that_is_given_back_in_part_only_that_part_may_be_changed() -> None:
+def test_only_the_returned_part_of_an_input_may_be_changed() -> None:
     data = [torch.ones(8)]
 
     assert refuse(data, 0, part_of(data, 2, 3), slice(2, 5))

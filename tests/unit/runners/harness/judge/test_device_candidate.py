@@ -204,8 +204,8 @@ def device_seat(
         "handle": candidate,
         "arena": SimpleNamespace(size=1 << 20, buffer=None),
         "base": 0,
-        "hosted": SimpleNamespace(
-            lay=lambda *_: None,
+        "host_input": SimpleNamespace(
+            stage=lambda *_: None,
             reveal=lambda: steps.append("reveal host"),
             complete=lambda: None,
             restore=lambda: None,
@@ -256,7 +256,7 @@ VALUES = torch.arange(6.0).reshape(2, 3)
 
 
 @pytest.mark.parametrize("offset", [0, 64, OUTPUT_AT, POOL_AT, POOL_AT + 4, SIZE - BYTES])
-def test_an_output_is_looked_for_where_the_first_frame_says_and_nothing_right_lies_there_before(
+def test_an_output_is_read_where_the_first_frame_says_from_memory_poisoned_before(
     play: Play, device_seat: DeviceCandidate, candidate: Candidate, offset: int
 ) -> None:
     candidate.writes(offset, VALUES)
@@ -268,7 +268,7 @@ def test_an_output_is_looked_for_where_the_first_frame_says_and_nothing_right_li
     assert not exchange.late
 
 
-def test_who_writes_nothing_where_it_said_has_given_poison(
+def test_an_output_that_is_not_written_at_its_address_is_poison(
     play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     candidate.writes(POOL_AT, VALUES)
@@ -320,7 +320,7 @@ ON_HOST = {
 
 @pytest.mark.parametrize(("expected", "told"), ON_HOST.values(), ids=ON_HOST)
 @pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
-def test_what_of_an_answer_lies_on_the_host_is_taken_before_the_window_closes(
+def test_the_host_part_of_an_output_is_copied_before_the_window_closes(
     play: Play,
     device_seat: DeviceCandidate,
     candidate: Candidate,
@@ -466,7 +466,7 @@ def test_an_output_without_elements_lies_nowhere(
     assert (candidate.poisoned, candidate.steps) == (set(), ["open", "reveal", "reveal host"])
 
 
-def test_of_the_last_frame_of_a_call_ahead_nothing_but_the_claim_is_believed(
+def test_only_the_claim_of_the_last_frame_of_a_call_ahead_is_used(
     play: Play, device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     candidate.writes(POOL_AT, VALUES)
@@ -699,7 +699,7 @@ def test_a_structure_that_cannot_be_wanted_is_refused(
     assert ruling.value.verdict is verdict
 
 
-def test_what_travels_as_a_discovered_output_is_never_the_tasks_fault(
+def test_a_discovered_output_is_never_the_tasks_fault(
     play: Play, device_seat: DeviceCandidate
 ) -> None:
     device_seat.buffers.output_at = 1 << 40  # whose places take more digits to tell

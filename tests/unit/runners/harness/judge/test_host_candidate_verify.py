@@ -49,7 +49,7 @@ def test_a_changed_input_is_refused_unless_the_task_allows_it(sit: Sit) -> None:
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
 
 
-def test_an_output_counts_only_if_the_candidate_stood_still_until_it_was_read(sit: Sit) -> None:
+def test_an_output_counts_only_if_the_candidate_stayed_frozen_until_it_was_read(sit: Sit) -> None:
     limit = Deadline.after(10)
     with fresh_candidate(sit(make_judging(SORTED)), ROOM, None) as candidate:
         candidate.build(limit)

@@ -25,7 +25,7 @@ def laid() -> tuple[Guards, torch.Tensor]:
         torch.zeros(OUTPUT_AT, dtype=torch.uint8),
         torch.zeros(SIZE, dtype=torch.uint8),
     )
-    made.lay(staging, memory)
+    made.write(staging, memory)
     memory[:OUTPUT_AT] = staging  # revealed
     return made, memory
 
@@ -77,7 +77,7 @@ def test_a_band_may_lie_on_both_sides_of_the_first_output(
         torch.zeros(OUTPUT_AT, dtype=torch.uint8),
         torch.zeros(SIZE, dtype=torch.uint8),
     )
-    made.lay(staging, memory)
+    made.write(staging, memory)
     assert (int(staging.count_nonzero()), int(memory.count_nonzero())) == (3996, 4096)
 
 

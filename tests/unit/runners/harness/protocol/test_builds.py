@@ -116,7 +116,7 @@ def test_what_is_too_much_to_hold_is_not_packed(builds: Builds, home: Path) -> N
     assert os.fstat(builds.fd).st_size == SIZE
 
 
-def test_once_sealed_nobody_can_write_or_resize_or_break_the_seal(builds: Builds) -> None:
+def test_a_sealed_file_cannot_be_written_resized_or_unsealed(builds: Builds) -> None:
     os.pwrite(builds.fd, b"kept", 0)
     builds.packed = True
 

@@ -100,7 +100,7 @@ def test_the_window_holds_the_kernels_time_and_not_its_preparation(start: Start)
     assert min(step(quick).window_ns for _ in range(3)) < 20e6
 
 
-def test_the_input_is_written_while_the_candidate_stands_still(start: Start) -> None:
+def test_the_input_is_written_while_the_candidate_is_frozen(start: Start) -> None:
     handle = start(kernel("return data"))
     frozen: list[bool] = []
 

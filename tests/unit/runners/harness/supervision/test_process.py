@@ -299,7 +299,7 @@ def test_what_it_started_is_seen_to_run_by_its_processor_time(started: Started) 
 @pytest.mark.parametrize(
     "started", ["import signal\nsignal.signal(17, 1)\n" + FAMILY], indirect=True
 )
-def test_what_exits_while_frozen_has_run(started: Started) -> None:
+def test_a_process_that_exits_while_frozen_has_run(started: Started) -> None:
     started.subject.freeze()
     (child,) = started.subject.descendants
     os.kill(child, signal.SIGKILL)  # nothing waits for it: it is gone without a trace

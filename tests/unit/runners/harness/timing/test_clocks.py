@@ -269,7 +269,7 @@ def test_noise_leaves_as_much_room_for_a_claim_as_the_resolution_is_wide() -> No
 
 
 @pytest.mark.parametrize("bound", [BOUND, 100 * BOUND])
-def test_who_varies_widens_the_room_for_a_lie_by_very_little(bound: float) -> None:
+def test_windows_that_vary_hardly_widen_the_resolution_of_a_claim(bound: float) -> None:
     varied = max(VARIED_NS, VARIED * bound)
     for claim in (2, -2):
         honest = max(HONEST_NS, HONEST * bound)
@@ -289,7 +289,7 @@ def test_who_is_slow_in_some_rounds_cannot_claim_to_be_fast_in_all() -> None:
 
 
 @pytest.mark.parametrize("low", [3, 8])
-def test_claims_of_next_to_nothing_in_some_rounds_are_not_made_good_by_those_of_others(
+def test_tiny_claims_in_some_rounds_are_not_offset_by_those_of_others(
     low: int,
 ) -> None:
     """The value is a geometric mean: by an arithmetic one these claims are above the bound."""

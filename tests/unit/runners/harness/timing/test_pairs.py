@@ -24,7 +24,7 @@ from runners.harness.timing import pairs
 from runners.harness.timing.calls import WARM_UPS
 from runners.harness.timing.clocks import own_value
 from runners.harness.timing.intervals import log_interval
-from runners.harness.timing.pairs import LOOKED_OFTEN, PairedTimer, RivalFailedError, of_rival
+from runners.harness.timing.pairs import LOOKS_WIDEN, PairedTimer, RivalFailedError, of_rival
 from runners.harness.timing.rounds import HIDDEN_NS, Round, Trains
 from runners.harness.timing.samples import Samples, SlowCalls
 from runners.harness.timing.stop_rule import StopRule
@@ -229,7 +229,7 @@ def test_the_interval_is_wider_for_being_looked_at_often() -> None:
     found = pairs.ratio_of(list(zip(ours, theirs, strict=True)))
 
     plain = log_interval([0.99, 1.01])
-    assert found.half_width == pytest.approx(LOOKED_OFTEN * plain.half_width)
+    assert found.half_width == pytest.approx(LOOKS_WIDEN * plain.half_width)
     assert found.is_tie
 
 
@@ -393,7 +393,7 @@ def test_on_a_gpu_a_round_starts_when_no_other_process_computes(
     timer = paired(sit)
     timer.session.on_gpu = True
     done: list[object] = []
-    monkeypatch.setattr(pairs, "forget_persistence", lambda: done.append("persistence"))
+    monkeypatch.setattr(pairs, "reset_persisting_lines", lambda: done.append("persistence"))
     monkeypatch.setattr(pairs, "await_processes", lambda most: not left and most == 2)
     timer.processes = 2
 

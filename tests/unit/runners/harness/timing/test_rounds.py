@@ -154,7 +154,7 @@ def test_a_quiet_machines_bound_is_the_window_less_the_overhead() -> None:
     assert quiet.least_wall_ns == 200.0
 
 
-def test_processor_time_bounds_the_value_from_below() -> None:
+def test_cpu_time_bounds_the_value_from_below() -> None:
     busy = make_round(window=0.2 * MS)
     busy.threads, busy.cpu_ns_used, busy.calibration_cpu_ns = 2, [1.0 * MS] * 3, [0.2 * MS] * 3
 

@@ -35,12 +35,12 @@ def test_a_call_that_waited_for_others_is_left_out_and_counted() -> None:
     assert (result.left_out, result.left_out_ns) == ([2 * MS], 1 * MS)
 
 
-def test_no_more_than_the_bound_are_left_out_however_long_they_waited() -> None:
+def test_the_number_of_calls_left_out_is_limited_however_long_they_waited() -> None:
     result = busy()
     assert [leave_out(result, 2) for _ in range(4)] == [True, True, False, False]
 
 
-def test_only_as_much_waiting_as_other_processes_have_used_leaves_a_call_out() -> None:
+def test_calls_left_out_have_waited_at_most_as_long_as_other_processes_ran() -> None:
     """A candidate's own threads can wait for each other; on an idle machine that gains nothing."""
     assert not leave_out(busy(0), 9)
     result = busy(2.5 * MS)
@@ -68,7 +68,7 @@ def chosen(own: list[float], *, slow: float) -> list[Round]:
 
 
 @pytest.mark.parametrize("slow", [1.0, 1.1, 1.2, 1.4, 9.0])
-def test_who_chooses_which_calls_are_left_out_counts_no_less_for_it(slow: float) -> None:
+def test_choosing_the_calls_that_are_left_out_lowers_no_time(slow: float) -> None:
     """Whatever made the calls wait: own threads, another slot's load, a stop, a pinned core."""
     own = [1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5]
     (honest, *_), attacking = chosen(own, slow=9), chosen(own, slow=slow)
@@ -88,7 +88,7 @@ def test_a_speed_up_tells_that_calls_were_left_out_in_its_interval() -> None:
 
     found = clocks.ratio_to_reference(rounds)
     assert found is not None
-    assert found.half_width >= found.ratio * rounds[0].could_choose / rounds[0].bound > 0
+    assert found.half_width >= found.ratio * rounds[0].choosable / rounds[0].bound > 0
 
 
 def test_the_cpu_time_of_a_call_that_is_left_out_counts_all_the_same() -> None:

@@ -221,7 +221,7 @@ def test_a_call_beside_which_something_ran_is_repeated(
     } == {4}
 
 
-def test_a_kernel_beside_which_something_always_runs_is_refused(
+def test_a_kernel_that_always_runs_while_frozen_is_refused(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))

@@ -135,7 +135,7 @@ def time_round(machine: Machine) -> Iterator[Callable[[], Round]]:
         yield lambda: machine.round(calibrator)
 
 
-def test_who_works_beside_the_calibration_until_its_death_is_disallowed(
+def test_work_during_calibration_that_ends_with_the_candidate_is_disallowed(
     machine: Machine, time_round: Callable[[], Round]
 ) -> None:
     machine.cost_ns = lambda: OTHERS_TURN_NS if machine.lives else CALM_NS
@@ -164,7 +164,7 @@ def test_who_worked_beside_the_calibration_once_has_its_round_repeated(
         (CALM_NS + DRIFT_MOST_NS + 1, "speed of this GPU changes", (ROUNDS_VOID_MOST,) * 2),
     ],
 )
-def test_what_also_happens_to_a_trusted_kernel_in_its_place_is_the_machines_fault(
+def test_a_disturbance_that_a_trusted_kernel_meets_too_is_the_machines_fault(
     machine: Machine,
     time_round: Callable[[], Round],
     cost_ns: float,

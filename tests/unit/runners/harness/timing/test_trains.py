@@ -25,7 +25,7 @@ from runners.harness.protocol.channel import (
 from runners.harness.protocol.values import ScalarNode, TensorNode
 from runners.harness.timing import trains
 from runners.harness.timing.rounds import DISCARDS_MOST, HIDDEN_NS, DisturbedError, Round, Trains
-from runners.harness.timing.trains import CALIBRATED_AFTER, ShortCalls, TrainTrack
+from runners.harness.timing.trains import CALIBRATED_AFTER, ShortCalls, TrainRunner
 from runners.harness.verdicts import VerdictError
 from tests.unit.runners.harness.timed import MS, make_round
 
@@ -140,8 +140,8 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
     return made
 
 
-def track(driver: Driver) -> TrainTrack:
-    return TrainTrack(cast("DeviceCandidate", driver), CALLS)
+def track(driver: Driver) -> TrainRunner:
+    return TrainRunner(cast("DeviceCandidate", driver), CALLS)
 
 
 def shifts() -> list[int]:
@@ -259,8 +259,8 @@ def test_once_a_round_was_timed_by_trains_all_are() -> None:
 
 @contextmanager
 def running(found: list[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(TrainTrack, "__init__", lambda *_: None)
-    monkeypatch.setattr(TrainTrack, "run", lambda *_, **__: found.pop(0))
+    monkeypatch.setattr(TrainRunner, "__init__", lambda *_: None)
+    monkeypatch.setattr(TrainRunner, "run", lambda *_, **__: found.pop(0))
     yield
 
 
