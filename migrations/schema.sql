@@ -741,6 +741,8 @@ create trigger leave_refused after delete on evaluations
 create trigger leave_scored after delete on scores for each row execute function leave_score();
 create trigger enter_counted after insert or delete on exclusions
     for each row execute function enter_anew();
+create trigger enter_recounted after update on exclusions
+    for each row when (old.kind <> new.kind) execute function enter_anew();
 create trigger move_renamed after update on people
     for each row when (old.name <> new.name) execute function move_renamed();
 create trigger move_timed after insert or update on reference_times

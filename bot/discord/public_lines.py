@@ -13,7 +13,6 @@ from bot.discord.responses import is_temporary
 from bot.discord.roles import channel_credentials
 from bot.domain.status import SubmissionStatus
 from bot.services.standings import placements
-from runners.contract.task import Mode
 
 _log = structlog.get_logger(__name__)
 
@@ -69,7 +68,7 @@ class PublicLines:
         state, client = shown.state, self.writer.client
         if state.announced is not None or not state.in_guild:
             return None
-        if status.submission.mode is not Mode.RANKED:
+        if not status.submission.is_ranked:
             return None
         found = await placements(self.writer.context.store, shown.submission)
         changed = [each for each in found if each.is_best]  # a first entry, or a better time

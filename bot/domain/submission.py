@@ -182,6 +182,11 @@ class Submission:
     consent: SourceVisibility = SourceVisibility.ALWAYS
     """Who might read its source, as its board stated when it was submitted."""
 
+    @property
+    def is_ranked(self) -> bool:
+        """Whether it is a ranked run."""
+        return self.mode is Mode.RANKED
+
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:

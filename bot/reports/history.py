@@ -12,7 +12,6 @@ from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text
 from bot.reports.charts import DAY, points
 from bot.reports.confirmations import STATE_WORDS
 from bot.reports.submission import VERDICT_WORDS
-from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
 _COLUMNS = (
@@ -61,7 +60,7 @@ def _row(past: HistoryEntry) -> tuple[str, ...]:
 
 def _outcomes(past: HistoryEntry) -> tuple[str, ...]:
     """Return the results so far and, unless all are present, the state."""
-    ranked, state = past.submission.mode is Mode.RANKED, past.submission.state
+    ranked, state = past.submission.is_ranked, past.submission.state
     outcomes = tuple(_outcome(each, ranked=ranked) for each in past.results)
     return outcomes if state is SubmissionState.FINISHED else (*outcomes, state.value)
 

@@ -18,7 +18,6 @@ from bot.services.history import history_of
 from bot.services.lookup import board_of, find_submission, visible_submission
 from bot.services.standings import leaderboard
 from bot.services.status import Source, shows_sources, source
-from runners.contract.task import Mode
 
 MOST_LINES = 10_000
 """The most lines of a source that is compared; longer comparisons are unreadable."""
@@ -117,7 +116,7 @@ async def comparable(
     if not (is_own or shown):
         return Comparable()
     earlier = await _earlier(store, submission.person, board, number)
-    versions = tuple(each for each in earlier if is_own or each.submission.mode is Mode.RANKED)
+    versions = tuple(each for each in earlier if is_own or each.submission.is_ranked)
     no_own_list = is_own or viewer.person == NOBODY
     own = () if no_own_list else await _earlier(store, viewer.person, board, number)
     listed = {submission.person, viewer.person}

@@ -13,7 +13,6 @@ from bot.domain.records import HistoryEntry, JobResult
 from bot.ports import Store
 from bot.services.lookup import board_of, find_board, visible_boards
 from bot.services.standings import leaderboard, task_version
-from runners.contract.task import Mode
 
 
 async def submission_history(
@@ -148,6 +147,6 @@ def _is_shown(entry: HistoryEntry, boards: Mapping[BoardId, Board], viewer: View
     """
     submission = entry.submission
     board = boards.get(submission.board)
-    if board is None or submission.mode is not Mode.RANKED:
+    if board is None or not submission.is_ranked:
         return False
     return board.belongs_to(viewer) or not is_system_submission(submission.id)

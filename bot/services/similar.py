@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bot.domain.alerts import Unprinted
 from bot.ports import Store
@@ -60,12 +60,21 @@ async def compare_sources(store: Store) -> None:
         own = await asyncio.to_thread(prints, new.source)
         given = await _given(store, new)
         others = await store.alerts.prints_of_others(new.board, new.person, len(own))
-        for other, theirs in others:
-            if min(len(own - given), len(theirs - given)) < LEAST_PRINTS:
-                continue
-            if likeness(own - given, theirs - given) >= NEAR:
-                await _report(store, new, other)
+        for other in await asyncio.to_thread(_near, own - given, given, others):
+            await _report(store, new, other)
         await store.alerts.keep_prints(new, own)
+
+
+def _near(
+    own: frozenset[int], given: frozenset[int], others: Sequence[tuple[Unprinted, frozenset[int]]]
+) -> list[Unprinted]:
+    """Return the near-identical ones of a board's other sources, of which there may be many."""
+    found = [(other, theirs - given) for other, theirs in others]
+    return [
+        other
+        for other, theirs in found
+        if min(len(own), len(theirs)) >= LEAST_PRINTS and likeness(own, theirs) >= NEAR
+    ]
 
 
 async def _given(store: Store, new: Unprinted) -> frozenset[int]:

@@ -27,7 +27,6 @@ from bot.domain.tasks.bundle import MAX_PACKED
 from bot.services.tokens import LIFETIME, BrowserSession, NewToken, session_of
 from bot.web.bodies import form_of
 from bot.web.context import context_of
-from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
 STAMP = "stamp"
@@ -287,7 +286,7 @@ def submission_buttons(
     if browser is None or submission.person != browser.session.person.id:
         return None
     final = status.is_final
-    ranked = submission.mode is Mode.RANKED
+    ranked = submission.is_ranked
     if status.board.is_hidden:  # a request to the evaluation server can only be repeated there
         return SubmissionButtons(number=submission.id, stamp=browser.stamp, cancel=not final)
     return SubmissionButtons(

@@ -112,6 +112,8 @@ async def test_whatever_changes_the_standings_is_a_move(scene: Scene) -> None:
     assert await moved()
     await judged(scene, scene.ada, None)
     assert await moved()
+    await store.moderation.exclude(Exclusion(first, ExclusionKind.WITHDRAWN, ""))
+    assert await moved()
     await store.moderation.exclude(Exclusion(first, ExclusionKind.DISQUALIFIED, "x"))
     assert await moved()
     await store.moderation.include(first)
