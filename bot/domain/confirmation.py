@@ -137,7 +137,7 @@ class LostPlace:
 
 
 def can_confirm(task: TaskDefinition) -> bool:
-    """Return whether the judge has a value of its own, by which it can compare two submissions."""
+    """Return whether the judge itself times the task's submissions, so that it can compare two."""
     return task.grader is not Grader.POPCORN and task.format is not TaskFormat.IO_CONTRACT
 
 
