@@ -71,6 +71,7 @@ runners.harness.protocol.builds
 runners.harness.protocol.channel
 runners.harness.protocol.values
 runners.harness.sandbox
+runners.harness.sandbox.charged_memory
 runners.harness.sandbox.diagnostics
 runners.harness.sandbox.filters
 runners.harness.sandbox.isolate
