@@ -9,7 +9,11 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+
+import asyncpg
 
 from bot.app.context import SystemClock
 from bot.domain.submission import NewSubmission
@@ -55,6 +59,16 @@ async def acknowledged(person: Person) -> tuple[float, float]:
     return run.latency, time.perf_counter() - began
 
 
+@asynccontextmanager
+async def connected(dsn: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """A connection to the bot's database."""
+    database = await asyncpg.connect(dsn)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
 async def typed(person: Person) -> float:
     """Seconds until the boards are suggested, in a server or in direct messages."""
     began = time.perf_counter()
@@ -65,7 +79,10 @@ async def typed(person: Person) -> float:
 
 
 async def measure_typing(people: int, folder: Path) -> None:
-    """Measure people who all type at once, first in a server and then in direct messages."""
+    """Measure people who all type at once, first in a server and then in direct messages.
+
+    The board is for members of the server only, so in direct messages the bot has to know them.
+    """
     async with fresh_database() as dsn, LocalDiscord() as server:
         podium = Podium(folder, "fake:CPU=1", DATABASE_URL=dsn)
         published = podium("task", "publish", IDENTITY, "--unchecked")
@@ -78,6 +95,9 @@ async def measure_typing(people: int, folder: Path) -> None:
             person.goes_to(room)
         async with server.spawn(UP, folder / "bot.log", environment=podium.environment):
             await server.wait_for(lambda: server.syncs, START_S)
+            async with connected(dsn) as database:
+                await database.execute("update boards set house = $1", f"discord-guild:{guild.id}")
+            await asyncio.gather(*(each.slash("leaderboard list") for each in crowd))
             await asyncio.sleep(5)  # so that the bot has read the store
             print(f"{people} people type at once, load {os.getloadavg()[0]:.2f}")
             print(f"{'':>14} {'p50 s':>8} {'p99 s':>8} {'most s':>8}")

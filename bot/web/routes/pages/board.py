@@ -26,8 +26,7 @@ from bot.services.history import submission_history
 from bot.services.standings import board_standings, ranks_at, scaling, season
 from bot.web import auth, figures, rendering
 from bot.web.context import WebContext, context_of
-from bot.web.markup import highlighted
-from bot.web.statement import statement
+from bot.web.markup import highlighted, statement
 from runners.contract.task import TaskDefinition
 
 router = APIRouter(prefix="/boards/{name}")

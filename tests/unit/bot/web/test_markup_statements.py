@@ -6,14 +6,14 @@ import time
 import pytest
 
 from bot.services.parser_process import BusyError, ParserProcess
-from bot.web import statement as module
-from bot.web.statement import MOST, render, statement
+from bot.web import markup
+from bot.web.markup import MOST_STATEMENT, render_statement, statement
 
 HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(2)> & "\u202e'
 
 
 def drawn(text: str, *drawings: str) -> str:
-    return render(text, "/boards/x/drawings", drawings)
+    return render_statement(text, "/boards/x/drawings", drawings)
 
 
 def test_headings_code_lists_and_tables_are_drawn() -> None:
@@ -96,11 +96,11 @@ def test_a_link_runs_nothing(link: str) -> None:
 async def test_a_text_that_takes_too_long_is_shown_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "RENDERER", ParserProcess(0.6, 60))
+    monkeypatch.setattr(markup, "HIGHLIGHTER", ParserProcess(0.6, 60))
     begun = time.monotonic()
     assert await statement("![" * 40_000, "/x", ()) == f'<p class="pre">{"![" * 40_000}</p>'
     assert time.monotonic() - begun < 20
-    long = "*a* " * (MOST // 4) + "<"
+    long = "*a* " * (MOST_STATEMENT // 4) + "<"
     assert await statement(long, "/x", ()) == f'<p class="pre">{long[:-1]}&lt;</p>'
 
 
