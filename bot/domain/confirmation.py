@@ -1,8 +1,8 @@
 """Confirmations: before a run takes one of the first places, it is compared with the holder.
 
-The judge runs both on one card in the same minutes, in turns, and measures the ratio of their
-times. The score of the new run is held back until then. It becomes the holder's time multiplied by
-the ratio, and between the two the interval of the ratio alone decides.
+The judge times both on one card, in alternating rounds, and measures the ratio of their times. The
+score of the new run is held back until then. After that, its time is the holder's time multiplied
+by the ratio. Which of the two is ahead is decided only by the interval of the ratio.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -36,9 +36,9 @@ MOST_PAIRS = 3
 MOST_ATTEMPTS = 3
 """The most runs that compare the same two."""
 MOST_FAILURES = 2
-"""How often a holder or a final's entry fails, compared with itself, and is then disqualified."""
+"""A holder or a final's entry that fails this often when compared with itself is disqualified."""
 LEADS_MOST = 0.02
-"""By how much a comparison alone may put a run ahead of the fastest other one."""
+"""The fraction by which a comparison alone may put a run ahead of the fastest other one."""
 PRIORITY = PRIORITIES[Mode.RANKED]
 """Confirmations take fair turns with everybody's ranked jobs."""
 
@@ -76,7 +76,7 @@ def state_of(ratio: PairRatio) -> ConfirmationState:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A stored comparison of a submission with a rival; names are those of their people."""
+    """A stored comparison of a submission with a rival; the names are those of the submitters."""
 
     id: ConfirmationId
     submission: SubmissionId
@@ -112,7 +112,7 @@ class Confirmation:
 
     @property
     def without_quotes(self) -> "Confirmation":
-        """It without words that could quote the hidden source of its submission."""
+        """The confirmation without words that could quote the submission's hidden source."""
         if self.state is not ConfirmationState.REFUSED:
             return self
         return replace(self, reason="it failed in its comparison")
@@ -120,7 +120,7 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class LostPlace:
-    """A first place that another run took from a run, or shares, by a comparison of the two."""
+    """One of the first places, which another run took or now shares, after a comparison."""
 
     place: int
     submission: SubmissionId
@@ -137,15 +137,15 @@ class LostPlace:
 
 
 def can_confirm(task: TaskDefinition) -> bool:
-    """Return whether the judge has a value of its own, by which it can compare two submissions."""
+    """Return whether the judge itself times the task's submissions, so that it can compare two."""
     return task.grader is not Grader.POPCORN and task.format is not TaskFormat.IO_CONTRACT
 
 
 def in_turn(waiting: Sequence[Confirmation]) -> list[Confirmation]:
-    """Return those that wait in the order in which they are compared.
+    """Return the waiting confirmations in the order in which they are made.
 
-    A person with fewer of them comes first and does not wait behind all runs of another person. Of
-    one person's the fastest comes first, because the others may not be needed then.
+    People with fewer of them come first, so they do not wait for all runs of another person. Of one
+    person's runs the fastest comes first, because then the others may not need to be compared.
     """
     own: dict[PersonId, list[Confirmation]] = {}
     for each in waiting:
@@ -172,14 +172,14 @@ def contest(
     earlier: Score | None,
     compared: Container[SubmissionId] = (),
 ) -> Contest | None:
-    """Return which of the first places the run would take from another person; None for none.
+    """Return which of the first places the run would take from another person; None if none.
 
     `others` are the other people of the leaderboard, `earlier` is the person's best score so far.
     The holder is the first person whom the run passes or draws level with, or who would draw level
-    with it because only the person's earlier run was compared. The first run on a board
-    displaces no one, and a place without a holder needs no comparison. The run was already compared
-    with those in `compared`: it need not meet those who were behind one of them. It does meet those
-    who shared the place of one and would lose it.
+    with it because only the person's earlier run was compared. The first run on a board displaces
+    no one, and a place without a holder needs no comparison. The run was already compared with the
+    submissions in `compared`. It is not compared with people who were behind one of these, but it
+    is with people who shared the place of one of these and would lose it.
     """
     if earlier is not None and by_speed(earlier) < by_speed(new):
         return None
@@ -203,9 +203,9 @@ def contest(
 def with_former(
     entered: Iterable[Entrant], met: Mapping[SubmissionId, Sequence[tuple[SubmissionId, PairRatio]]]
 ) -> tuple[Entrant, ...]:
-    """Add the comparisons that runs made which are not the best of their people, or withdrawn.
+    """Add the comparisons of runs that are withdrawn, or no longer the best of their person.
 
-    Otherwise somebody who improves or withdraws a run could change the order of two others.
+    Otherwise a person who improves or withdraws a run could change the order of two others.
     """
     entered = tuple(entered)
     best = {each.best.submission for each in entered}
@@ -222,7 +222,7 @@ def with_former(
 
 
 def _behind(other: int, own: int | None) -> int:
-    """Return 0 when the other person is ahead, 1 when both share a rank, 2 when behind."""
+    """Return 0 if the other person is ahead or `own` is None, 1 if both share a rank, else 2."""
     if own is None or other < own:
         return 0
     return 1 if other == own else 2
@@ -278,7 +278,7 @@ def combined(task: TaskDefinition, measured: Evaluation, ratios: Sequence[Ratio]
 def scaled(rival: ScoreValue, ratio: PairRatio, own: ScoreValue) -> ScoreValue:
     """Return the score of a run with this ratio to its rival; its claim stays its own.
 
-    What the judge cannot see of the rival's time, it cannot see of this one either.
+    The rival's uncertainty is multiplied by the ratio too.
     """
     resolution_ns = None if rival.resolution_ns is None else rival.resolution_ns * ratio.ratio
     return ScoreValue(
@@ -292,9 +292,9 @@ def scaled(rival: ScoreValue, ratio: PairRatio, own: ScoreValue) -> ScoreValue:
 def entered(value: ScoreValue, measured_ns: float, first_ns: float | None) -> ScoreValue:
     """Return the score with which a run enters, given its own time and that of the fastest other.
 
-    A ratio is high only if the holder is still as fast as its score says. So it never puts a run
-    ahead of everybody by more than `LEADS_MOST`, unless the run was measured so fast itself. What
-    is not known of the time grows with it.
+    If the holder has become slower than its score says, the ratio makes the run look faster than it
+    is. So a ratio never puts a run ahead of all others by more than `LEADS_MOST`, unless the run's
+    own measurement was that fast. If the time is raised, its uncertainty grows in proportion.
     """
     if first_ns is None:
         return value

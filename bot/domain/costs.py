@@ -138,7 +138,7 @@ MOST_DAYS = 30
 
 @dataclass(frozen=True, slots=True)
 class CostReport:
-    """Who used what on the last `days` days (UTC), today included; costs are at present prices."""
+    """The GPU time of the last `days` days (UTC), today included; costs are at present prices."""
 
     days: int
     usage: tuple[Usage, ...]
@@ -284,7 +284,7 @@ def jobs_need(
 def shortage(
     quotas: Iterable[Quota], times: Sequence[GpuTime], prices: Prices, need: GpuTime
 ) -> Shortage | None:
-    """Return a quota without room for `need.reserved_s`; one that running jobs may free comes last.
+    """Return a quota without room for `need.reserved_s`, if possible one that no job will free.
 
     None if the job may start.
     """

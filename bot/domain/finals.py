@@ -25,7 +25,7 @@ from bot.domain.scoring import (
 LEAST_TOP, DEFAULT_TOP, MOST_TOP = 2, 10, 50
 """How many entries a final may compare."""
 GROWS_MOST = 2
-"""How many times as many entries it compares at most, if others turn out to be faster."""
+"""A final compares at most this many times `top` entries, if others turn out to be faster."""
 
 Pair = tuple[SubmissionId, SubmissionId]
 """An entry and the one before, with which it is compared."""
@@ -42,18 +42,18 @@ class FinalRow:
     person_name: str
     time_ns: float
     half_width_ns: float
-    """Half of the 95 % interval; in older tables, also what the judge cannot see."""
+    """Half of the 95 % interval; in older tables it includes the resolution."""
     ratio: PairRatio | None = None
     resolution_ns: float | None = 0.0
 
     @property
     def value(self) -> ScoreValue:
-        """Its time, and what is not known of it."""
+        """Its time with its uncertainty."""
         return ScoreValue(self.time_ns, self.half_width_ns, self.resolution_ns)
 
 
 def without_names(rows: str, submissions: Collection[int], name: str) -> str:
-    """Return a stored table with this name in place of that of the people of these submissions."""
+    """Return a stored table in which the submitters of these submissions have this name."""
     found = json.loads(rows)
     for row in found:
         if row["submission"] in submissions:
@@ -106,7 +106,7 @@ class Final:
 
     @property
     def left_s(self) -> float | None:
-        """How many seconds these take, if each takes as long as those before."""
+        """The seconds for these, if each takes as long as the decided ones did on average."""
         return None if self.comparison_s is None else self.left * self.comparison_s
 
 
@@ -119,9 +119,9 @@ class FinalPlace:
 
 
 def before(final: Final, waiting: Iterable[Confirmation]) -> tuple[Confirmation, ...]:
-    """Return what is compared before the final goes on: what was submitted before it was ordered.
+    """Return the comparisons to make before a final begins: those of runs submitted before it.
 
-    Nothing is once it has begun. Later runs wait until it has ended.
+    There are none once it has begun. Later runs wait until it has ended.
     """
     if final.entries is not None:
         return ()
@@ -165,7 +165,7 @@ def final_places(
         places.append(_below(places[-1].score, scores[entry], _ratio_to(results, entry, above)))
     first = min(scores.values(), key=lambda each: each.value.upper_ns)
     after = next(each.score for each in places if each.score.submission == first.submission)
-    # If that entry has become slow, its old time does not make all others faster.
+    # If that entry has become slow, its old time must not make all others faster.
     least = (1 - LEADS_MOST) * first.value.time_ns / places[0].score.value.time_ns
     factor = PairRatio(max(first.value.upper_ns / after.value.upper_ns, min(1.0, least)), 0.0)
     return tuple(
@@ -200,7 +200,7 @@ def final_standings(
 ) -> tuple[Standing, ...]:
     """Return the standings after a final; `others` are the people who are not in it.
 
-    What was measured in the final replaces what was compared before among its entries.
+    The results of the final replace earlier comparisons between its entries.
     """
     entries = {each.score.submission for each in places}
     inside = [Entrant(_with_results(each.score, entries, results), 1) for each in places]
@@ -208,10 +208,10 @@ def final_standings(
 
 
 def passing(standings: Sequence[Standing], entries: Container[SubmissionId]) -> Standing | None:
-    """Return the first of the others, if it would be listed before the last entry.
+    """Return the first standing outside of the final that is listed before the final's last entry.
 
-    It is compared too. So the table is the head of the board, and no entry falls behind somebody
-    whom it never met.
+    It is then compared too. So the table is the head of the board, and no entry falls behind a
+    person with whom it was never compared.
     """
     inside = [each.score.submission in entries for each in standings]
     place = inside.index(False) if False in inside else len(inside)

@@ -1,4 +1,4 @@
-"""Which ranked runs on the CPU are too uncertain to be ranked; they are kept, and no failure."""
+"""Decides which passed runs on the CPU have times that are too uncertain to be ranked."""
 
 from runners.contract.comparison import is_noisy
 from runners.contract.evaluation import CPU, CaseResult, Evaluation, Measurement, StopReason
@@ -8,7 +8,7 @@ from runners.contract.task import Mode
 def too_noisy(evaluation: Evaluation) -> tuple[CaseResult, ...]:
     """Return the benchmarks of a ranked run on the CPU whose times are too uncertain to be ranked.
 
-    Not those that the task timed, or whose kernel is far slower than the reference.
+    Benchmarks that the task itself timed, or that are far slower than the reference, never are.
     """
     if evaluation.mode is not Mode.RANKED or evaluation.gpu != CPU:
         return ()

@@ -22,7 +22,7 @@ TIE = 0.005
 
 @dataclass(frozen=True, slots=True)
 class ScoreValue:
-    """The time that counts, in nanoseconds, and what is not known of it; lower is better.
+    """The time that counts, in nanoseconds, and its uncertainty; lower is better.
 
     It is the judge's own value. If there is none, it is what the task's own evaluation reported.
     """
@@ -31,9 +31,9 @@ class ScoreValue:
     half_width_ns: float
     """Half of the 95 % interval, which describes the noise."""
     resolution_ns: float | None = 0.0
-    """What the judge's clock cannot see; None if no clock of the judge confirms the time."""
+    """How much the judge's clock may miss; None if no clock of the judge confirms the time."""
     claimed_ns: float | None = None
-    """What the submission's own clock says; it decides nothing. None if it was not asked."""
+    """The time by the submission's own clock; it decides nothing. None if there is none."""
 
     @property
     def confirmed(self) -> bool:
@@ -42,7 +42,7 @@ class ScoreValue:
 
     @property
     def uncertainty_ns(self) -> float:
-        """Return by how much the time may be wrong: noise, and what the judge cannot see."""
+        """Return by how much the time may be wrong: the half-width plus the resolution."""
         return self.half_width_ns + (self.resolution_ns or 0.0)
 
     @property
@@ -57,7 +57,7 @@ class ScoreValue:
 
 
 class Outcome(StrEnum):
-    """What a comparison of two submissions says of the first."""
+    """The result of a comparison of two submissions for the first one."""
 
     FASTER = "faster"
     TIED = "tied"
@@ -69,8 +69,8 @@ class Outcome(StrEnum):
 class PairRatio:
     """The time of a submission divided by that of a rival, with half of its 95 % interval.
 
-    Both were timed in turns on one card, so the half-width does not include what the judge's clock
-    cannot see.
+    Both were timed in turns on one card, so the half-width does not include the resolution of the
+    judge's clock.
     """
 
     ratio: float
@@ -78,7 +78,7 @@ class PairRatio:
 
     @property
     def outcome(self) -> Outcome:
-        """What it says of the submission."""
+        """The result for the submission."""
         if abs(self.ratio - 1.0) <= self.half_width:
             return Outcome.TIED
         return Outcome.FASTER if self.ratio < 1.0 else Outcome.SLOWER
@@ -158,7 +158,7 @@ def score(
 
     A run that is `too_noisy` has none, unless it is not `ranked`, as that of a reference.
     A workload counts at least the time that the GPU's nominal rates require. The half-widths of
-    cases are independent, because they come from separate rounds; what the judge cannot see is not.
+    cases are independent, because they come from separate rounds; their resolutions are not.
     """
     if evaluation.verdict is not Verdict.PASSED or evaluation.mode is not Mode.RANKED:
         return None
@@ -176,8 +176,8 @@ def score(
 def counted(measured: Measurement) -> ScoreValue:
     """Return the time of a workload that counts in a ranked run.
 
-    Of a run that ended early, it is the upper end of the interval. Few rounds vary more, so if
-    their mean counted, it would pay to end early and to retry until it is low by chance.
+    For a run that ended early, it is the upper end of the interval. The mean of few rounds varies
+    more. If it counted, a person could end runs early and retry until one is low by chance.
     """
     value = judged(measured)
     if value.confirmed and ended_early(measured):
@@ -188,7 +188,7 @@ def counted(measured: Measurement) -> ScoreValue:
 def judged(measured: Measurement) -> ScoreValue:
     """Return the time of a workload by the judge's own clock.
 
-    If only the task's own evaluation timed it, it is the time that this reported.
+    If only the task's own evaluation timed it, it is the time that this evaluation reported.
     """
     own_ns, claimed_ns = measured.bound_ns, measured.claimed_ns
     if claimed_ns is None:
@@ -265,7 +265,7 @@ def is_ahead(one: ScoreValue, other: ScoreValue) -> bool:
 
 
 def leads(one: Score, other: Score) -> bool:
-    """Return whether one score is ahead of another; if both were compared, the ratio says."""
+    """Return whether one score is ahead of another; if the two were compared, by their ratio."""
     ratio = dict(one.met).get(other.submission)
     if ratio is None and (found := dict(other.met).get(one.submission)):
         ratio = found.inverse
@@ -304,7 +304,7 @@ _Ratios = Mapping[SubmissionId, Mapping[SubmissionId, PairRatio]]
 def _connected(
     scores: Mapping[SubmissionId, Score],
 ) -> Mapping[tuple[SubmissionId, SubmissionId], PairRatio]:
-    """Return the ratio of every two scores that comparisons connect, over former runs too."""
+    """Return the ratio of every two scores that comparisons connect, also through former runs."""
     direct: dict[SubmissionId, dict[SubmissionId, PairRatio]] = {}
     for score in scores.values():
         for rival, ratio in score.met:
@@ -321,7 +321,7 @@ def _connected(
 def _reached(start: SubmissionId, direct: _Ratios) -> Mapping[SubmissionId, PairRatio]:
     """Return the ratio to each run that comparisons connect, over the fewest comparisons."""
     known, found = {start: PairRatio(1.0, 0.0)}, [start]
-    for one in found:  # which grows meanwhile
+    for one in found:  # the list grows during the loop
         for other, ratio in direct[one].items():
             if other not in known:
                 known[other] = known[one].times(ratio)

@@ -1,9 +1,9 @@
 """Compares runs with the holders of the first places, and decides by the result.
 
 A run that would take one of the first places from another person has no score until it is
-confirmed. On each leaderboard one comparison runs at a time, so that everybody is compared with the
-holder of that moment. All state is in the store: any process may take the next step, and each step
-is one transaction.
+confirmed. On each leaderboard one comparison runs at a time, so that each run is compared with the
+present holder. All state is in the store: any process may take the next step, and each step is one
+transaction.
 """
 
 import asyncio
@@ -47,15 +47,15 @@ UNDECIDED = "confirmation-failed"
 """The audit action for a comparison that failed each time."""
 _NOT_NEEDED = "it takes none of the first places from another person any more"
 _CHECKED, _CHECKED_MADE, _CHECKED_NOT_MADE = range(MOST_ATTEMPTS + 1, MOST_ATTEMPTS + 4)
-"""In place of attempts: which of the two is compared with itself, and whether the run could be."""
-_BANNED = "its submitter is banned, so it is not ranked"
+"""Values of `attempts` while the run is compared with itself; then the rival: whether it could."""
+_ABSENT = "its submitter is banned or was deleted, so it is not ranked"
 _log = structlog.get_logger(__name__)
 
 
 async def run_confirmations(
     store: Store, clock: Clock, stop: asyncio.Event, *, every_s: float = 1.0
 ) -> None:
-    """Take what steps are due, every `every_s`, until `stop` is set."""
+    """Take the steps that are due, every `every_s` seconds, until `stop` is set."""
     while not stop.is_set():
         try:
             await advance(store, clock)
@@ -79,7 +79,7 @@ async def advance(store: Store, clock: Clock) -> None:
 
 
 async def _advance(store: Store, clock: Clock, version: TaskVersionId, gpu: str) -> None:
-    for run in await _end_those_of_banned(store, version, gpu):
+    for run in await _end_for_absent_people(store, version, gpu):
         await store.jobs.request_cancel(run)
     async with store.transaction() as tx:
         if not await tx.confirmations.lock(version, gpu):
@@ -102,18 +102,18 @@ async def _advance(store: Store, clock: Clock, version: TaskVersionId, gpu: str)
                 return
 
 
-async def _end_those_of_banned(
+async def _end_for_absent_people(
     store: Store, version: TaskVersionId, gpu: str
 ) -> tuple[SubmissionId, ...]:
-    """End the comparisons of banned people: what is held back is not ranked. Return their runs."""
-    banned = {*await store.moderation.bans(), *await store.people.deleted()}
+    """End the comparisons of banned and deleted people, whose runs are not ranked; return these."""
+    gone = {*await store.moderation.bans(), *await store.people.deleted()}
     async with store.transaction() as tx:
-        if not banned or not await tx.confirmations.lock(version, gpu):
+        if not gone or not await tx.confirmations.lock(version, gpu):
             return ()
         pending = await tx.confirmations.pending(version, gpu)
-        ended = [each for each in pending if each.person in banned and each.final is None]
+        ended = [each for each in pending if each.person in gone and each.final is None]
         for each in ended:
-            await tx.confirmations.settle(each.id, ConfirmationState.DROPPED, reason=_BANNED)
+            await tx.confirmations.settle(each.id, ConfirmationState.DROPPED, reason=_ABSENT)
     return tuple(each.run for each in ended if each.run is not None)
 
 
@@ -247,11 +247,11 @@ async def _repeat(tx: Store, met: _Meeting, reading: Reading) -> bool:
 
 
 async def _compare_again(tx: Store, one: Confirmation, rival: SubmissionId) -> bool:
-    """Compare the same two again, or find out who prevents it."""
+    """Compare the same two again, or find out which of them prevents it."""
     if one.attempts < MOST_ATTEMPTS:
         await _order(tx, one.id, rival)
         return True
-    # Somebody may keep it from being made on purpose: who prevents it when compared with itself?
+    # One of them may prevent it on purpose: each is compared with itself to find out which.
     await tx.confirmations.count(one.id, _CHECKED, 0)
     await _order(tx, one.id, rival, one.submission)
     return True
@@ -293,7 +293,7 @@ async def _give_up(tx: Store, one: Confirmation, rival: SubmissionId) -> bool:
 
 
 async def _enter(tx: Store, one: Confirmation, value: ScoreValue) -> None:
-    """Rank a run with this value, within what its own ranked run has shown."""
+    """Rank a run with this value, limited by its own measurement (see `entered`)."""
     version = await tx.boards.version(one.task_version)
     stored = await tx.results.evaluations(one.submission)
     measured = next((each.evaluation for each in stored if each.gpu == one.gpu), None)
@@ -307,7 +307,7 @@ async def _enter(tx: Store, one: Confirmation, value: ScoreValue) -> None:
 
 
 async def _after_alone(tx: Store, met: _Meeting, alone: SubmissionId, *, failed: bool) -> bool:
-    """Go on after one was compared with itself; it loses its place if it fails for good."""
+    """Go on after one was compared with itself; it is disqualified after `MOST_FAILURES`."""
     one = met.confirmation
     if not failed:
         return await _compare_again(tx, one, met.rival)
@@ -321,7 +321,7 @@ async def _after_alone(tx: Store, met: _Meeting, alone: SubmissionId, *, failed:
 
 
 async def _disqualify(tx: Store, one: Confirmation, loser: SubmissionId, reason: str) -> bool:
-    """Take one of the two off its leaderboards; an admin is told, and may rank it again."""
+    """Take one of the two off its leaderboards; the audit log says so, and an admin may undo it."""
     if loser == one.submission and one.held is not None:
         await tx.confirmations.enter(one, one.held)  # so that it has a score if it is ranked again
     await exclude(tx, Exclusion(loser, ExclusionKind.DISQUALIFIED, reason))

@@ -1,6 +1,6 @@
-"""Which runs take a first place from another person, and so wait for their confirmation.
+"""Finds the runs that take one of the first places from another person, and holds them back.
 
-To be asked in the transaction that changes the leaderboard: when a run is judged, and when another
+Call this in the transaction that changes the leaderboard: when a run is judged, and when another
 run of its person is taken off the leaderboard or put back.
 """
 
@@ -64,11 +64,11 @@ async def _scores_of(tx: Store, number: SubmissionId) -> tuple[Score, ...]:
 
 
 async def _hold_own(tx: Store, changed: Score) -> None:
-    """Hold back what a person's best run is now, and what would stand in its place.
+    """Hold a person's best run back if it is contested, and then each next one that is.
 
-    A run that was slower than its person's best was ranked without a comparison, because it took
-    no place from another person. It takes those of the people who were there before it once the
-    best is gone. Nothing is held back where nothing was ever confirmed.
+    A run that was slower than its person's best was ranked without a comparison, because it took no
+    place from another person. Once the best is gone, it takes places of people who were ranked
+    before it. Nothing is held back on a leaderboard where nothing was ever confirmed.
     """
     scores = await tx.results.scores_of(changed.person, changed.task_version, changed.gpu)
     own = sorted(scores, key=by_speed)
@@ -116,8 +116,8 @@ async def contest_of(
     compared = {rival for rival, each in known if not each.is_pending}.difference(gone)
     if len(compared) >= MOST_PAIRS:
         return None
-    aside = {new.person, *await tx.people.deleted()}  # whose sources are gone
-    if len(gone) >= MOST_PAIRS:  # somebody may withdraw one run after the other to delay this one
+    aside = {new.person, *await tx.people.deleted()}  # deleted people have no sources
+    if len(gone) >= MOST_PAIRS:  # a person may withdraw one run after the other to delay this one
         aside |= {each.person for each in await tx.submissions.several(gone)}
     others = [each for each in everyone if each.best.person not in aside]
     pairs = tuple((rival, each.ratio) for rival, each in known if each.ratio is not None)
@@ -147,7 +147,7 @@ async def present_contest(
 
 
 async def compared_now(store: Store, waiting: Iterable[Confirmation]) -> tuple[Confirmation, ...]:
-    """Return those that are made: none of a banned person, nor of a run that is excluded now."""
+    """Return the confirmations that can be made now: not of banned people or excluded runs."""
     banned = await store.moderation.bans()
     return tuple(
         [

@@ -34,7 +34,7 @@ from bot.services.moderation import Decision
 from runners.contract.gpus import find_gpu_type
 
 _ROUNDED = 1 + 1e-12
-"""More than what a few multiplications round, so that who was slower stays slower."""
+"""A factor above the rounding errors of a few multiplications, so that slower runs stay slower."""
 
 
 async def start_final(
@@ -124,7 +124,7 @@ async def next_comparison(
         if unjudged and not board.is_open(clock.now()):
             return None
         entrants = await tx.results.entrants(final.task_version, final.gpu)
-        deleted = await tx.people.deleted()  # whose sources are gone
+        deleted = await tx.people.deleted()  # they have no sources to compare
         present = [each for each in entrants if each.best.person not in deleted]
         first = rank_entrants(present)[: final.top]
         final = replace(final, entries=tuple(each.score.submission for each in first))
@@ -187,10 +187,10 @@ async def _end(tx: Store, board: Board, ended: Final, places: Sequence[FinalPlac
 
 
 async def _rescore(tx: Store, after: Score) -> None:
-    """Store the score of an entry, and change its person's slower ones as much.
+    """Store the score of an entry, and scale its person's slower ones by the same factor.
 
-    Otherwise another run of the same kernel, which was not compared, would count in its place. So
-    the upper ends, by which runs are ordered, keep their order.
+    Otherwise another run of the same kernel, which was not compared, would count in its place. With
+    it, the upper ends, by which runs are ordered, keep their order.
     """
     own = await tx.results.scores_of(after.person, after.task_version, after.gpu)
     before = next(each for each in own if each.submission == after.submission)

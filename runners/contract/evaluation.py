@@ -17,7 +17,7 @@ CPU = "CPU"
 RANKS_ON_CPU = 8
 """The most ranks of a multi-GPU task on the CPU, where each rank is only a process."""
 GRACE_S = 30.0
-"""Seconds beyond the task's limits after which a runner kills a harness, which allows fewer."""
+"""Seconds beyond the task's limits after which a runner kills a harness; its own limit is lower."""
 
 PositiveNs = Annotated[float, Field(gt=0)]
 
@@ -43,7 +43,7 @@ class RoundPolicy(Wire):
     samples: int = Field(default=30, ge=3)
     """Timed calls per round."""
     half_width: float = Field(default=0.005, gt=0)
-    """What half-width is narrow enough, as a part of the time; for a claim, 250 ns always is."""
+    """The half-width that is narrow enough, relative to the time; for a claim 250 ns always is."""
 
     @model_validator(mode="after")
     def _looks_ascend(self) -> Self:
@@ -102,7 +102,7 @@ class EvaluationRequest(Wire):
     profile: ProfileOptions = ProfileOptions()
     """Only for mode `profile`. `task` must already have only the chosen benchmark."""
     used_s: Annotated[float, Field(ge=0, exclude_if=lambda used_s: not used_s)] = 0.0
-    """Seconds that failed attempts used; sent only if there were any, for older workers."""
+    """Seconds that failed attempts used; sent only if not 0, because older workers refuse it."""
     rival: Annotated[str | None, Field(exclude_if=lambda rival: rival is None)] = None
     """The source that this one is compared with; only if `ranked`. An older worker refuses it."""
 
@@ -200,9 +200,9 @@ class Measurement(Wire):
     """Samples repeated for activity while frozen, disturbed calibration, lateness or a slow GPU."""
     stop_reason: StopReason
     left_out: Annotated[int, Field(ge=0, exclude_if=lambda left_out: not left_out)] = 0
-    """On the CPU: calls that waited for other processes; they were checked, but are no samples."""
+    """On the CPU: calls that waited for other processes; they are checked, but are not samples."""
     vs_reference: Annotated[Ratio | None, Field(exclude_if=lambda ratio: ratio is None)] = None
-    """On the CPU, from calls in turn with the reference, if that can run as a submission does."""
+    """On the CPU: the time divided by that of the reference, if it can be called like a kernel."""
     claimed_ns: float | None = None
     """The candidate's own time, which became `time_ns` unless it is `lifted`; None without one."""
 

@@ -60,7 +60,7 @@ GPU exits slowly. Two more seconds are enough to end the candidate after that.""
 
 
 HUGE_PAGES_S = 0.1
-"""Seconds of the start for huge pages, which save a third of the CPU time of a short evaluation."""
+"""Seconds at the start to get huge pages, which save a short evaluation a third of its CPU time."""
 
 
 def capabilities(isolation: Isolation) -> Capabilities:

@@ -164,8 +164,8 @@ def landlock_enforce(ruleset: int) -> None:
 def use_huge_pages(within_s: float) -> None:
     """Move what this process has allocated to huge pages, as far as the system can.
 
-    Page tables take most of the time of a fork, and of the forked process's exit. After `within_s`
-    seconds the rest stays as it is, because Linux may have to move much memory for a huge page.
+    Page tables take most of the time of a fork, and of the forked process's exit. It stops after
+    `within_s` seconds, because Linux may have to move much memory for a huge page.
     """
     end = time.monotonic() + within_s
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():

@@ -68,7 +68,7 @@ def computing(before: ThreadTimes, after: ThreadTimes) -> tuple[int, ...]:
 
 
 class OtherProcesses:
-    """The use of the harness's cores by other processes since this object was created."""
+    """Measures how much other processes use the harness's cores after its creation."""
 
     def __init__(self) -> None:
         self.cores = CORES
