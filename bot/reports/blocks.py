@@ -107,7 +107,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Series over a common axis; `y` names the values with their unit, such as `time (us)`.
+    """Series over a common axis; `y` names the values with their unit, such as `time (µs)`.
 
     `names` are the places along the axis, in order, when points are not at times. A front end that
     cannot draw shows `bot.reports.charts.as_table`.

@@ -238,7 +238,7 @@ _MEDALS = {1: "🥇", 2: "🥈", 3: "🥉"}
 
 
 def placement_line(place: Placement) -> Text:
-    """Return a person's rank and time, such as `🥇 1st of 7 on H100: 29.14 us ± 0.06`."""
+    """Return a person's rank and time, such as `🥇 1st of 7 on H100: 29.14 µs ± 0.06`."""
     time = show_score(place.value)
     if place.value.claimed_ns is not None:
         time += f", claimed {_claimed(place.value)}"
@@ -254,7 +254,7 @@ def placement_line(place: Placement) -> Text:
 
 
 def standing_line(standing: Standing) -> str:
-    """Return a standing in one line, such as `1st: Ada, 29.14 us ± 0.06 (#17)`."""
+    """Return a standing in one line, such as `1st: Ada, 29.14 µs ± 0.06 (#17)`."""
     score = standing.score
     time = show_score(score.value)
     return f"{ordinal(standing.rank)}: {one_line(score.person_name)}, {time} (#{score.submission})"

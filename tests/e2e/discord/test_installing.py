@@ -77,7 +77,7 @@ async def test_the_permissions_that_the_link_asks_for_are_enough() -> None:
         await (await stage.submit(stage.alice, "time_us=30")).final()
         thread = await stage.alice.sees_thread("identity: ")
         await stage.alice.sees("passed, ranked on CPU", thread, within=30)
-        await stage.bob.sees("1st of 1 on CPU: 30.00 us", stage.submissions, within=30)
+        await stage.bob.sees("1st of 1 on CPU: 30.00 µs", stage.submissions, within=30)
         shown = await stage.bob.slash("leaderboard show", leaderboard_name="identity")
         assert (await shown.final()).files
         await stage.server.wait_for(lambda: any("Creator" in each for each in _roles(stage)), 10)

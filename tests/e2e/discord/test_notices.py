@@ -42,13 +42,13 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
     assert told == "You get notifications about: ranks that you lose."
     await _ranked(stage, stage.alice, 50)
     first = await stage.bob.sees("Record on identity (CPU)", hall, within=NEWS_S)
-    assert "Alice takes 50.00 us" in first.text
+    assert "Alice takes 50.00 µs" in first.text
     await _ranked(stage, stage.bob, 40)
-    second = await stage.bob.sees("Bob takes 40.00 us", hall, after=first, within=NEWS_S)
+    second = await stage.bob.sees("Bob takes 40.00 µs", hall, after=first, within=NEWS_S)
     assert "1.25x (1.22 to 1.28) faster than" in second.text
     assert not second.pings
     lost = await stage.alice.sees("from rank 1 to 2", stage.alice.dm, within=NEWS_S)
-    assert "Bob takes 40.00 us" in lost.text
+    assert "Bob takes 40.00 µs" in lost.text
     conversation = "select conversation from people where identity = $1"
     async with database(stage) as line:
         found = await line.fetchval(conversation, f"discord:{stage.alice.id}")
@@ -65,7 +65,7 @@ async def test_who_takes_the_wish_back_hears_no_more(stage: Scene) -> None:
     before = len(stage.alice.dms)
     await _ranked(stage, stage.bob, 30)
     hall = next(each for each in stage.guild.channels if each.name == "records")
-    await stage.bob.sees("Bob takes 30.00 us", hall, within=NEWS_S)
+    await stage.bob.sees("Bob takes 30.00 µs", hall, within=NEWS_S)
     assert len(stage.alice.dms) == before
     stage.server.assert_clean()
 
@@ -122,7 +122,7 @@ async def test_news_outlives_a_discord_that_is_away(stage: Scene) -> None:
         run = await stage.submit(stage.bob, "time_us=10", name="away.py")
         await run.final()
         await stage.server.wait_for(lambda: fault.hits > 5, NEWS_S)
-    await stage.bob.sees("Bob takes 10.00 us", hall, within=90)
+    await stage.bob.sees("Bob takes 10.00 µs", hall, within=90)
     stage.server.assert_clean()
 
 

@@ -29,7 +29,7 @@ async def shared_scene() -> AsyncIterator[Scene]:
             person.goes_to(found.submissions)
         await asyncio.gather(*(_enter(found, each, n) for n, each in enumerate(people, start=1)))
         await found.submit(found.bob, "verdict=wrong_answer", gpus="H100", name="bobs.py")
-        await found.alice.sees("on L4: 90.00 us", found.submissions, within=60)
+        await found.alice.sees("on L4: 90.00 µs", found.submissions, within=60)
         await _until_ranked(found)
         yield found
 
@@ -62,9 +62,9 @@ async def shown(found: Scene, person: Person, **options: str) -> Message:
 async def test_the_first_page_has_the_best_and_the_seasons_plot(stage: Scene) -> None:
     page = await shown(stage, stage.alice)
     assert "identity on H100" in page.text
-    assert "10.00 us" in page.text
-    assert "150.0 us" in page.text
-    assert "160.0 us" not in page.text
+    assert "10.00 µs" in page.text
+    assert "150.0 µs" in page.text
+    assert "160.0 µs" not in page.text
     (plot,) = page.files
     assert plot.data.startswith(PNG)
     assert page.button("Previous").disabled
@@ -73,10 +73,10 @@ async def test_the_first_page_has_the_best_and_the_seasons_plot(stage: Scene) ->
 
 async def test_each_time_is_compared_with_the_reference(stage: Scene) -> None:
     page = await shown(stage, stage.alice)
-    assert "reference: 2.504 us" in page.text  # the runner's 1 us counts as the speed of light
+    assert "reference: 2.504 µs" in page.text  # the runner's 1 µs counts as the speed of light
     heading, first = (each for each in page.text.splitlines() if "vs ref" in each or " P0 " in each)
     assert heading.split()[:5] == ["rank", "who", "time", "vs", "reference"]
-    assert "10.00 us" in first
+    assert "10.00 µs" in first
     assert "0.25x" in first
     stage.server.assert_clean()
 
@@ -85,7 +85,7 @@ async def test_buttons_turn_the_pages_and_keep_the_plot(stage: Scene) -> None:
     page = await shown(stage, stage.alice)
     await stage.alice.click(page, "Next")
     await stage.alice.sees("page 2 of 3", within=10)
-    assert "170.0 us" in page.text
+    assert "170.0 µs" in page.text
     await stage.alice.click(page, "Next")
     await stage.alice.sees("page 3 of 3", within=10)
     assert "wrong answer" in page.text
@@ -98,12 +98,12 @@ async def test_buttons_turn_the_pages_and_keep_the_plot(stage: Scene) -> None:
 
 async def test_several_gpu_types_are_shown_at_once(stage: Scene) -> None:
     page = await shown(stage, stage.alice, gpu="L4, H100")
-    assert page.text.index("identity on L4") < page.text.index("90.00 us")
-    assert "10.00 us" in page.text
+    assert page.text.index("identity on L4") < page.text.index("90.00 µs")
+    assert "10.00 µs" in page.text
     await stage.alice.select(page.select("H100 to CPU"), ["H100", "CPU"])
     await stage.alice.sees("identity on H100, CPU", within=10)
-    assert "100.0 us" in page.text
-    assert "110.0 us" not in page.text
+    assert "100.0 µs" in page.text
+    assert "110.0 µs" not in page.text
     assert "no ranked submissions yet" in page.text
     await stage.alice.select(page.select("H100 to CPU"), ["L4"])
     await stage.alice.sees("identity on L4", within=10)
@@ -115,7 +115,7 @@ async def test_a_menu_leads_to_the_other_gpu_types(stage: Scene) -> None:
     (before,) = page.files
     await stage.alice.select(page.select("H100 to CPU"), ["L4"])
     await stage.server.wait_for(lambda: "identity on L4" in page.text, 10)
-    assert "80.00 us" in page.text
+    assert "80.00 µs" in page.text
     (after,) = page.files
     assert after.data != before.data
     await stage.alice.select(page.select("H100 to CPU"), ["CPU"])

@@ -9,7 +9,7 @@ from bot.discord.escaping import MESSAGE_LIMIT
 from bot.reports.blocks import Attachment, Block, Column, Link, Log, Report, Table, Text, Tone
 
 TABLE = Table(
-    "standings", (Column("who"), Column("time", numeric=True)), (("ada", "9 us"), ("bob", "10 us"))
+    "standings", (Column("who"), Column("time", numeric=True)), (("ada", "9 µs"), ("bob", "10 µs"))
 )
 
 
@@ -21,7 +21,7 @@ def test_a_short_report_is_one_message() -> None:
     (draft,) = message_drafts(report)
     assert draft.content == (
         "**vectoradd on H100**\n🟢 passed\n-# quiet\n-# words\n"
-        "standings\n```\nwho   time\nada   9 us\nbob  10 us\n```\n"
+        "standings\n```\nwho   time\nada   9 µs\nbob  10 µs\n```\n"
         "said\n```\nhi\n```"
     )
     assert draft.files == ()

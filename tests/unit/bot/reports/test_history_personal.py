@@ -12,7 +12,7 @@ def test_places_trend_and_gain_are_shown() -> None:
     report = personal_report(PersonalBoard(make_board(), (standing,), ()))
     table, chart = report.blocks
     assert isinstance(table, Table)
-    assert table.rows == (("CPU", "2nd of 2", "4.000 us ± 0.040", "2.0x", "2"),)
+    assert table.rows == (("CPU", "2nd of 2", "4.000 µs ± 0.040", "2.0x", "2"),)
     assert isinstance(chart, Chart)
     assert [point.value for point in chart.series[0].points] == [8.0, 4.0]
 

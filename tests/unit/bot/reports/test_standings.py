@@ -56,8 +56,8 @@ def test_people_are_ranked_by_time_with_interval_and_distance() -> None:
     entries = rank([make_score(1, 20_000.0, 40.0), make_score(2, 10_000.0, 10.0)])
     rows = _tables(_standings(entries=entries))["standings"].rows
     assert [row[:5] for row in rows] == [
-        ("1", "person 2", "10.00 us ± 0.01", "1.00x", "1"),
-        ("2", "person 1", "20.00 us ± 0.04", "2.00x", "1"),
+        ("1", "person 2", "10.00 µs ± 0.01", "1.00x", "1"),
+        ("2", "person 1", "20.00 µs ± 0.04", "2.00x", "1"),
     ]
 
 
@@ -72,9 +72,9 @@ def test_the_claim_stands_beside_the_judges_own_time_and_notes_say_what_they_mea
         "rank", "who", "time", "claimed", "vs first",
     ]  # fmt: skip
     assert [row[:5] for row in table.rows] == [
-        ("1=", "person 1", "5.80 us ± 0.92", "5.75 us", "1.00x"),
-        ("1=", "person 2", "6.10 us ± 0.92", "6.20 us", "1.04x"),
-        ("3", "person 3", "5.9 us ± 4.2", "2.80 us", "1.49x"),
+        ("1=", "person 1", "5.80 µs ± 0.92", "5.75 µs", "1.00x"),
+        ("1=", "person 2", "6.10 µs ± 0.92", "6.20 µs", "1.04x"),
+        ("3", "person 3", "5.9 µs ± 4.2", "2.80 µs", "1.49x"),
     ]
     assert [note.text for note in notes if isinstance(note, Text)] == [
         "time: by the judge's clock; it counts at the upper end of its ±",
@@ -87,7 +87,7 @@ def test_a_time_that_no_clock_of_the_judge_confirms_is_marked() -> None:
     entries = rank([make_score(1, 1, value=ScoreValue(5_800.0, 20.0, None))])
     note, table = standings_report(_standings(entries=entries)).blocks
     assert isinstance(table, Table)
-    assert table.rows[0][2] == "5.800 us ± 0.020*"
+    assert table.rows[0][2] == "5.800 µs ± 0.020*"
     assert note == Text(
         "* not confirmed by the judge's clock; counts as it was reported", Tone.QUIET
     )
@@ -107,7 +107,7 @@ def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> No
     assert table.columns[4].name == "of speed of light"
     assert [row[4] for row in table.rows] == ["90%", "45%"]
     (words,) = (block for block in standings_report(leaderboard).blocks if isinstance(block, Text))
-    assert words.text.startswith("speed of light 9.00 us")
+    assert words.text.startswith("speed of light 9.00 µs")
 
 
 def test_where_the_reference_is_timed_each_time_is_compared_with_it() -> None:
@@ -117,7 +117,7 @@ def test_where_the_reference_is_timed_each_time_is_compared_with_it() -> None:
     assert table.columns[3].name == "vs reference"
     assert [row[3] for row in table.rows] == ["3.2x", "1.60x"]
     words = standings_report(leaderboard).blocks[0]
-    assert words == Text("reference: 32.00 us ± 0.01", Tone.QUIET)
+    assert words == Text("reference: 32.00 µs ± 0.01", Tone.QUIET)
 
 
 def test_who_is_slower_than_the_reference_sees_by_how_much() -> None:

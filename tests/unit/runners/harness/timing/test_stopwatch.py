@@ -253,7 +253,7 @@ def seen_on_gpu(claimed_ns: float, confirmed_ns: float) -> Round:
     ("claimed_us", "confirmed_us", "mode", "stop"),
     [
         (100, 100, Mode.RANKED, StopReason.PRECISE),
-        (3, 3, Mode.RANKED, None),  # the judge sees no finer than 4 us
+        (3, 3, Mode.RANKED, None),  # the judge sees no finer than 4 µs
         (50, 52.5, Mode.RANKED, None),  # it would have to be audited
         (50, 52.5, Mode.BENCHMARK, StopReason.PRECISE),
     ],
