@@ -8,7 +8,13 @@ import aiohttp
 import discord
 import structlog
 
-from bot.discord.context import FRONT_END, DiscordContext, Interaction, context_of
+from bot.discord.context import (
+    ADMIN_PERMISSIONS,
+    FRONT_END,
+    DiscordContext,
+    Interaction,
+    context_of,
+)
 from bot.discord.escaping import plain
 from bot.domain.accounts import Rights
 from bot.domain.board import Viewer
@@ -19,6 +25,8 @@ from bot.services.moderation import Decision
 ADMIN = "Leaderboard Admin"
 CREATOR = "Leaderboard Creator"
 _COLORS = {ADMIN: discord.Color.purple(), CREATOR: discord.Color.blue()}
+_PERMISSIONS = {ADMIN: ADMIN_PERMISSIONS}
+"""The permissions of roles that the bot creates; an existing role is left as it is."""
 _GUILD_KIND = f"{FRONT_END}-guild"
 """The kind of the credentials that guilds confirm."""
 _log = structlog.get_logger(__name__)
@@ -86,7 +94,12 @@ async def create_missing_roles(guild: discord.Guild, names: Iterable[str] = _COL
         if not guild.me.guild_permissions.manage_roles:
             _log.warning("a role is missing", action="role_missing", guild=guild.id, role=name)
             continue
-        await guild.create_role(name=name, color=_COLORS[name], reason="Podium needs it")
+        await guild.create_role(
+            name=name,
+            color=_COLORS[name],
+            permissions=_PERMISSIONS.get(name, discord.Permissions.none()),
+            reason="Podium needs it",
+        )
 
 
 def user_credential(user: int) -> str:

@@ -55,13 +55,9 @@ IN_PROCESS = (
 SHOWN = 8
 """The most rounds whose medians, and kernels whose occupancy, are shown."""
 _CASE_COLUMNS = (
-    Column("case"),
-    Column("arguments"),
-    Column("status"),
-    Column("time", numeric=True),
-    Column("claimed", numeric=True),
-    Column("rounds", numeric=True),
-)
+    Column("case"), Column("arguments"), Column("status"), Column("time", numeric=True),
+    Column("claimed", numeric=True), Column("rounds", numeric=True),
+)  # fmt: skip
 
 
 def evaluation_report(
@@ -90,18 +86,26 @@ def result_blocks(evaluation: Evaluation, cost: float | None = None) -> list[Blo
         if case.message and case.message != evaluation.message
     ]
     blocks += [Text(line, Tone.BAD) for line in noisy_lines(evaluation)]
-    for notes in (turn_lines, _ended_early, _lifted, _runs):
-        blocks += [Text(line, Tone.QUIET) for line in notes(evaluation)]
-    if evaluation.mode is Mode.PROFILE:
-        blocks += [Text(line, Tone.QUIET) for line in kernel_lines(evaluation.log, SHOWN)]
-    if evaluation.compiled is not None:
-        blocks.append(Text(compiled_line(evaluation.compiled), Tone.QUIET))
-    if evaluation.environment.timing is Timing.IN_PROCESS:
-        blocks.append(Text(IN_PROCESS, Tone.QUIET))
+    blocks += [Text(line, Tone.QUIET) for line in (*short_notes(evaluation), *_runs(evaluation))]
     if evaluation.log:
         blocks.append(Log("submission output", evaluation.log))
     blocks.append(Text(gpu_time_line(evaluation.gpu, evaluation.gpu_s, cost), Tone.QUIET))
     return blocks
+
+
+def short_notes(evaluation: Evaluation) -> Iterator[str]:
+    """Yield what explains a result, without the raw runs."""
+    for lines in (turn_lines, _ended_early, _lifted, _build_and_profile_lines):
+        yield from lines(evaluation)
+
+
+def _build_and_profile_lines(evaluation: Evaluation) -> Iterator[str]:
+    if evaluation.mode is Mode.PROFILE:
+        yield from kernel_lines(evaluation.log, SHOWN)
+    if evaluation.compiled is not None:
+        yield compiled_line(evaluation.compiled)
+    if evaluation.environment.timing is Timing.IN_PROCESS:
+        yield IN_PROCESS
 
 
 def verdict_line(evaluation: Evaluation) -> Text:
@@ -200,13 +204,7 @@ def status_report(
     `machine` tells whether the machines and sandboxes are described.
     """
     submission = progress.submission
-    title = f"submission #{submission.id}: {submission.file_name} on {progress.board.name}"
-    blocks: list[Block] = []
-    if progress.exclusion is not None:
-        why = f": {progress.exclusion.reason}" if progress.exclusion.reason else ""
-        blocks.append(Text(f"{progress.exclusion.kind}, so it is not ranked{why}", Tone.BAD))
-    if warning := warning_of(progress):
-        blocks.append(Text(f"Warning: {warning}", Tone.BAD))
+    blocks: list[Block] = [*head_lines(progress)]
     for job in progress.jobs:
         if job.evaluation is None:
             blocks.append(job_line(job))
@@ -215,7 +213,22 @@ def status_report(
             blocks += _machine_blocks(job.evaluation) if machine else ()
         blocks += compared_lines(job)
     blocks += archives(submission.id, files)
-    return Report(title, tuple(blocks))
+    return Report(title_of(progress), tuple(blocks))
+
+
+def title_of(progress: SubmissionStatus) -> str:
+    """Return the title of a submission's report."""
+    submission = progress.submission
+    return f"submission #{submission.id}: {submission.file_name} on {progress.board.name}"
+
+
+def head_lines(progress: SubmissionStatus) -> Iterator[Text]:
+    """Yield why the submission is not ranked, and its warning, if there is one."""
+    if progress.exclusion is not None:
+        why = f": {progress.exclusion.reason}" if progress.exclusion.reason else ""
+        yield Text(f"{progress.exclusion.kind}, so it is not ranked{why}", Tone.BAD)
+    if warning := warning_of(progress):
+        yield Text(f"Warning: {warning}", Tone.BAD)
 
 
 def warning_of(progress: SubmissionStatus) -> str:

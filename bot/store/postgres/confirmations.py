@@ -6,12 +6,7 @@ from collections.abc import Sequence
 import asyncpg
 from pydantic import TypeAdapter
 
-from bot.domain.confirmation import (
-    MOST_ATTEMPTS,
-    PRIORITY,
-    Confirmation,
-    ConfirmationState,
-)
+from bot.domain.confirmation import MOST_ATTEMPTS, PRIORITY, Confirmation, ConfirmationState
 from bot.domain.errors import StoreError
 from bot.domain.finals import Final, FinalRow, NewFinal
 from bot.domain.ids import (

@@ -11,12 +11,7 @@ from typing import Self
 import torch
 
 from runners.contract.verdict import Verdict
-from runners.harness.gpu.memory import (
-    SEGMENT_BYTES,
-    DeviceBuffer,
-    DriverError,
-    HostBuffer,
-)
+from runners.harness.gpu.memory import SEGMENT_BYTES, DeviceBuffer, DriverError, HostBuffer
 from runners.harness.protocol import values
 from runners.harness.protocol.arena import Layout, Plan
 from runners.harness.protocol.channel import TRAIN_MOST

@@ -6,12 +6,7 @@ from statistics import fmean, stdev
 from runners.contract.comparison import Ratio, is_noisy
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
-from runners.harness.timing.intervals import (
-    Interval,
-    rounds_interval,
-    t_quantile,
-    trimmed_interval,
-)
+from runners.harness.timing.intervals import Interval, rounds_interval, t_quantile, trimmed_interval
 from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round
 from runners.harness.verdicts import VerdictError
 

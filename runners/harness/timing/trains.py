@@ -27,13 +27,7 @@ from runners.harness.judge.host_candidate import HostCandidate, verify
 from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
 from runners.harness.protocol.arena import Plan
-from runners.harness.timing.rounds import (
-    HIDDEN_NS,
-    SHORT_NS,
-    DisturbedError,
-    Round,
-    Trains,
-)
+from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, DisturbedError, Round, Trains
 from runners.harness.verdicts import VerdictError
 
 STAMPED = (True, False, False)

@@ -36,12 +36,16 @@ async def _requirements(podium: Podium, server: LocalDiscord) -> dict[str, dict[
 async def test_the_doctor_names_what_a_guild_does_not_allow(
     podium: Podium, server: LocalDiscord
 ) -> None:
-    server.guild("small", EVERYONE)
+    small = server.guild("small", EVERYONE)
+    small.create_role("Leaderboard Admin")
+    server.guild("right").create_role("Leaderboard Admin", Permission.MANAGE_THREADS)
     found = await _requirements(podium, server)
     assert found["Discord"]["found"]
     assert found["Discord guild small"]["detail"] == (
         "the bot lacks Manage Threads, Manage Roles, Manage Channels"
     )
+    assert "lacks Manage Threads" in found["Discord role in small"]["detail"]
+    assert "Discord role in right" not in found
     server.assert_clean()
 
 

@@ -31,7 +31,7 @@ def _news(who: Person, where: Channel, words: str) -> list[Message]:
 async def _ranked(stage: Scene, who: Person, time_us: float) -> None:
     run = await stage.submit(who, f"time_us={time_us}", name=f"t{time_us}.py")
     number = (await run.final()).text.split("#")[1].split()[0]
-    thread = await who.sees_thread("identity: ", within=NEWS_S)
+    thread = await who.sees_thread(f"identity: {who.name.title()}", within=NEWS_S)
     await who.sees(f"submission #{number}:", thread, within=NEWS_S)
 
 
@@ -96,7 +96,7 @@ async def test_a_deadline_is_told_a_day_ahead_and_once_and_again_when_it_moves(
 
 
 async def test_a_channel_where_the_bot_may_not_write_is_refused_at_once(stage: Scene) -> None:
-    told = await _said(stage.alice, "admin notices", channel=stage.submissions, record=True)
+    told = await _said(stage.dana, "admin notices", channel=stage.submissions, record=True)
     assert "Leaderboard Admin" in told
     stage.server.assert_clean()
 

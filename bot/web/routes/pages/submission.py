@@ -23,13 +23,7 @@ from bot.services import comparison, standings, status
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
 from bot.web.markup import highlighted
-from runners.contract.evaluation import (
-    SLOWER_MOST,
-    CaseKind,
-    CaseResult,
-    Measurement,
-    StopReason,
-)
+from runners.contract.evaluation import SLOWER_MOST, CaseKind, CaseResult, Measurement, StopReason
 
 _STOPPED = {
     StopReason.PRECISE: "then precise enough",

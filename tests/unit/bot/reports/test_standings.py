@@ -2,16 +2,13 @@
 
 from dataclasses import replace
 
-import pytest
-
-from bot.discord.draw import message_drafts
 from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import PairRatio, ScoreValue, Standing
 from bot.reports.blocks import Table, Text, Tone
-from bot.reports.standings import standings_notes, standings_pages, standings_report
+from bot.reports.standings import short_notes, standings_notes, standings_report
 from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
@@ -153,7 +150,7 @@ def test_a_board_whose_times_nobody_confirmed_says_so() -> None:
     head = [b.text for b in standings_report(_standings(in_process=True)).blocks[:1]
             if isinstance(b, Text)]  # fmt: skip
     assert head[0].startswith("in-process timing")
-    assert standings_pages(_standings(in_process=True))[0].blocks[0] == Text(head[0], Tone.QUIET)
+    assert next(short_notes(_standings(in_process=True))) == Text(head[0], Tone.QUIET)
 
 
 def test_absent_people_are_listed_with_verdict_and_one_line_of_reason() -> None:
@@ -181,49 +178,6 @@ def test_the_deadline_and_a_later_task_version_are_named() -> None:
         Text("deadline: 2026-11-01 12:00 UTC", Tone.QUIET),
         Text("task version 3: faster cases", Tone.QUIET),
     )
-
-
-@pytest.mark.parametrize(
-    ("pools", "claims", "rows"),
-    [
-        (1, None, [15, 15, 2, 8, 2]),
-        (32, None, [11, 11, 10, 8, 2]),
-        (1, 1.0, [12, 12, 8, 8, 2]),
-        (32, 1.0, [8, 8, 8, 8, 8, 2]),
-    ],
-)
-def test_pages_hold_everyone_and_fit_into_a_message(
-    pools: int, claims: float | None, rows: list[int]
-) -> None:
-    name = "a person with quite a long name " * 2
-    scores = [
-        make_score(
-            n,
-            1,
-            value=ScoreValue(10_000.0 * 1.1**n, 3_333.3, 0.1, claims and 10_000.0 * 1.1**n),
-            person_name=f"{n} {name}",
-            pool=f"{n % pools} {name}",
-        )
-        for n in range(1, 33)
-    ]
-    refused = tuple(replace(_refusal("x" * 300), person=PersonId(n)) for n in range(40, 50))
-    pages = standings_pages(
-        _standings(entries=rank(scores), refused=refused, note="n" * 900, speed_of_light_ns=1.0)
-    )
-    tables = [block for page in pages for block in page.blocks if isinstance(block, Table)]
-    assert [len(table.rows) for table in tables] == rows
-    assert tables[0].rows[0][1].startswith("1 a person")
-    assert pages[1].blocks[-1] == Text(f"page 2 of {len(rows)}", Tone.QUIET)
-    widest = max(sum(len(cell) + 2 for cell in row) for table in tables for row in table.rows)
-    assert widest <= (130 if pools == 1 else 156) + (10 if claims else 0)
-    assert all(
-        len(message_drafts(page)) == 1 and not message_drafts(page)[0].files for page in pages
-    )
-
-
-def test_an_empty_board_has_one_page() -> None:
-    (page,) = standings_pages(_standings())
-    assert page.blocks == (Text("no ranked submissions yet", Tone.QUIET),)
 
 
 def test_the_pool_that_alone_times_ranked_runs_is_named() -> None:
