@@ -294,10 +294,22 @@ class Settings(BaseSettings):
         return tuple(_parse_choice(text) for text in self.runners)
 
     @property
+    def discord_token_file(self) -> Path:
+        """The file in which `podium discord setup` stores the bot's token."""
+        return self.data_dir / "discord_token"
+
+    @property
+    def bot_token(self) -> SecretStr | None:
+        """The bot's token: that of the environment, else the stored one."""
+        if self.discord_token is not None or not self.discord_token_file.exists():
+            return self.discord_token
+        return SecretStr(_read_secret("DISCORD_TOKEN", self.discord_token_file))
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """Strings that must never be shown: every secret, and the passwords in URLs."""
-        values = (value for _, value in self if isinstance(value, SecretStr))
-        found = [value.get_secret_value() for value in values]
+        values = (self.bot_token, *(value for _, value in self))
+        found = [each.get_secret_value() for each in values if isinstance(each, SecretStr)]
         return tuple(part for secret in found for part in (secret, *_password(secret)))
 
     @property

@@ -76,8 +76,11 @@ create table submissions (
     judged_again boolean not null default false,
     profile      text,
     warning      text not null default '',
+    consent      text not null default 'never'
+                 check (consent in ('after-deadline', 'always', 'never')),
     foreign key (board, task_version) references task_versions (board, id)
 );
+comment on column submissions.consent is 'Who might read the source, as the board stated when it was submitted; a later change shows it to no more people';
 comment on column submissions.judged_again is 'An admin asked for it, so no quota of its person counts it';
 comment on column submissions.profile is 'ProfileOptions as JSON text; null where nothing was asked for';
 comment on column submissions.warning is 'Why it may be no valid Python, where the door did not know for certain; empty where it did';
@@ -410,8 +413,10 @@ comment on column board_threads.claims is 'How often a process began to create i
 create table bans (
     person bigint primary key references people (id),
     reason text not null,
-    at     timestamptz not null
+    at     timestamptz not null,
+    until  timestamptz
 );
+comment on column bans.until is 'When it ends by itself; null: not until it is lifted';
 
 create table exclusions (
     submission bigint primary key references submissions (id),
@@ -450,6 +455,16 @@ create table rooms (
     primary key (house, room)
 );
 comment on table rooms is 'Where a door takes submissions, such as channels of a guild; none named: where the door does by itself';
+
+create table guild_parts (
+    guild       text not null,
+    kind        text not null,
+    part        text,
+    lease_until timestamptz not null,
+    primary key (guild, kind)
+);
+comment on table guild_parts is 'The role or channel that a front end uses for a purpose in a server; its name may change, and it is made once';
+comment on column guild_parts.part is 'The front end''s own id of it, kept when it is deleted; null while a process makes it';
 
 -- Personal tokens, with which programs act for a person.
 
@@ -1056,3 +1071,40 @@ end $$;
 
 create trigger keep_deleted before delete on jobs
     for each row when (old.state = 'running') execute function keep_gpu_time();
+
+-- What admins are told of: a worker that is gone, a stuck queue, a card out of service, similar sources.
+
+create table alerts (
+    id       bigint generated always as identity primary key,
+    key      text not null,
+    text     text not null,
+    began_at timestamptz not null,
+    ended_at timestamptz,
+    once     boolean not null
+);
+comment on column alerts.key is 'What makes two alerts the same: at most one of them lasts';
+comment on column alerts.once is 'It has no end, and is told once for ever';
+create unique index alerts_lasting on alerts (key) where ended_at is null;
+
+create table alert_messages (
+    alert       bigint not null references alerts (id) on delete cascade,
+    addressee   text not null,
+    message     text,
+    has_ended   boolean not null default false,
+    tries       int not null default 0,
+    due         timestamptz not null,
+    owner       text,
+    primary key (alert, addressee)
+);
+comment on column alert_messages.message is 'The front end''s own id of the message; null until it is sent';
+comment on column alert_messages.has_ended is 'Whether the message says that the alert has ended';
+comment on column alert_messages.due is 'Until then its owner has it, or it waits after a failure';
+
+create table source_prints (
+    submission bigint primary key references submissions (id) on delete cascade,
+    board      bigint not null references boards (id) on delete cascade,
+    person     bigint not null references people (id),
+    prints     bigint[] not null
+);
+comment on table source_prints is 'Hashes of parts of the sources of ranked submissions, by which near-identical ones are found';
+create index source_prints_of_board on source_prints (board, person, submission desc);

@@ -116,7 +116,7 @@ async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, 
     from bot.discord.setup_check import COPY_AGAIN, DiscordUnavailableError, check_setup  # noqa: PLC0415 - half a second of imports
 
     try:
-        return tuple(_guild_requirements(await check_setup(door)))
+        return tuple(_guild_requirements(await check_setup(door), door.trusted_guilds))
     except SetupError as error:
         return (Requirement(_DISCORD, found=False, detail=str(error), remedy=COPY_AGAIN),)
     except DiscordUnavailableError as error:
@@ -126,7 +126,7 @@ async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, 
         )
 
 
-def _guild_requirements(checkup: "SetupReport") -> Iterator[Requirement]:
+def _guild_requirements(checkup: "SetupReport", trusted: frozenset[int]) -> Iterator[Requirement]:
     names = ", ".join(guild.name for guild in checkup.guilds)
     if not checkup.guilds:
         detail, remedy = f"{checkup.bot} is in no guild", f"invite it: {checkup.invite}"
@@ -138,6 +138,28 @@ def _guild_requirements(checkup: "SetupReport") -> Iterator[Requirement]:
             yield _missing_permissions(guild, checkup.invite)
         if guild.hides_admin:
             yield _hidden_admin(guild)
+    yield _trust(checkup, trusted)
+
+
+def _trust(checkup: "SetupReport", trusted: frozenset[int]) -> Requirement:
+    """Return where the roles of the bot's servers give rights."""
+    name = f"{_DISCORD} roles"
+    if trusted:
+        known = [each.name for each in checkup.guilds if each.id in trusted]
+        detail = f"give rights in {', '.join(known) or 'no guild: the bot is in none of them'}"
+        remedy = f"set DISCORD_TRUSTED_GUILDS to {_ids(checkup)}"
+        return Requirement(name, found=bool(known), detail=detail, remedy=remedy, optional=True)
+    if not checkup.is_public:
+        return Requirement(
+            name, found=True, detail="give rights in every guild of this private bot"
+        )
+    detail = "the bot is public, so they give rights only in guilds of the application's owner"
+    remedy = f"set DISCORD_TRUSTED_GUILDS={_ids(checkup)}, or switch off Public Bot"
+    return Requirement(name, found=False, detail=detail, remedy=remedy, optional=True)
+
+
+def _ids(checkup: "SetupReport") -> str:
+    return ",".join(str(each.id) for each in checkup.guilds)
 
 
 def _missing_permissions(guild: "GuildGrant", invite: str) -> Requirement:

@@ -22,6 +22,7 @@ from runners.contract.runner import Capabilities, Runner
 
 if TYPE_CHECKING:
     from bot.discord.context import DiscordSettings
+    from bot.discord.setup_check import SetupReport
     from bot.ports import IdentityProvider
     from bot.web.context import HttpSettings
 
@@ -152,7 +153,7 @@ async def _discord(
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         lease = timedelta(seconds=podium.lease_s)
-        door = context.DiscordContext(podium.store, podium.clock, lease, connection)
+        door = context.DiscordContext(podium.store, podium.clock, lease, connection=connection)
         group.create_task(client.serve(door, settings, stop), name=context.FRONT_END)
         try:
             yield context.FRONT_END
@@ -162,7 +163,7 @@ async def _discord(
 
 def discord_settings(settings: Settings) -> "DiscordSettings | None":
     """Return how the bot reaches Discord; None without a token."""
-    token = settings.discord_token
+    token = settings.bot_token
     if token is None:
         return None
     from bot.discord.context import DiscordSettings  # noqa: PLC0415 - see the top
@@ -188,6 +189,33 @@ async def discord_invite(settings: Settings, application: int | None) -> str:
         return setup_check.invite_link(await setup_check.application_of(door))
     except setup_check.DiscordUnavailableError as error:
         raise SetupError(f"{error}; name the application with --application") from error
+
+
+async def check_discord(settings: Settings) -> "SetupReport":
+    """Return what Discord says about the token's bot; SetupError if it rejects the token."""
+    from bot.discord import setup_check  # noqa: PLC0415 - see the top
+
+    try:
+        return await setup_check.check_setup(_required_discord(settings))
+    except setup_check.DiscordUnavailableError as error:
+        raise SetupError(f"{error}; check the network, then run the command again") from error
+
+
+async def welcome(settings: Settings, guild: int, board: str) -> str:
+    """Post the first message in a guild's #submissions, made if missing; return its channel."""
+    from bot.discord import setup_check  # noqa: PLC0415 - see the top
+
+    try:
+        return await setup_check.welcome(_required_discord(settings), guild, board)
+    except setup_check.DiscordUnavailableError as error:
+        raise SetupError(f"{error}; run the command again") from error
+
+
+def _required_discord(settings: Settings) -> "DiscordSettings":
+    found = discord_settings(settings)
+    if found is None:
+        raise UserError("no-token", "there is no token; run `podium discord setup`")
+    return found
 
 
 def version() -> str:

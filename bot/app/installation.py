@@ -1,12 +1,13 @@
 """Podium on this machine: opens its database, runners, worker and front ends by the settings."""
 
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from bot.app import doctor, doors, logs, worker
 from bot.app.context import OpenDoor, OpenPodium, RemoteServer, Requirement, RoundLimit, SystemClock
@@ -22,6 +23,9 @@ from bot.store.embedded import open_database
 from bot.store.migrate import check, migrate
 from bot.store.postgres import open_store
 from runners.contract.runner import Capabilities, Runner
+
+if TYPE_CHECKING:
+    from bot.discord.setup_check import SetupReport
 
 _MAX_ZIP = 64 << 20
 Result = TypeVar("Result")
@@ -243,6 +247,36 @@ class Installation:
     async def discord_invite(self, application: int | None) -> str:
         """Return the link that adds an application's bot to a guild; by default the token's."""
         return await doors.discord_invite(self.settings, application)
+
+    async def check_discord(self) -> "SetupReport":
+        """Return what Discord says about the bot; SetupError if it rejects the token."""
+        return await doors.check_discord(self.settings)
+
+    async def welcome_on_discord(self, guild: int, board: str) -> str:
+        """Post the bot's first message in a guild; return where it is."""
+        return await doors.welcome(self.settings, guild, board)
+
+    def keep_discord_token(self, token: str) -> Path:
+        """Store the bot's token in the data folder, readable only by its owner; return the file."""
+        path = self.settings.discord_token_file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        with open(path, "x", encoding="utf-8", opener=_private) as file:
+            file.write(f"{token}\n")
+        return path
+
+    def forget_discord_token(self) -> None:
+        """Delete the stored token, for example because Discord rejects it."""
+        self.settings.discord_token_file.unlink(missing_ok=True)
+
+    @property
+    def has_discord_token(self) -> bool:
+        """Return whether there is a token, in the environment or stored."""
+        return self.settings.bot_token is not None
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 async def _migrate_nothing(_: str) -> None:

@@ -18,7 +18,7 @@ from bot.discord.context import FRONT_END, Interaction, context_of, interaction_
 from bot.discord.escaping import plain
 from bot.discord.interaction_claims import replying
 from bot.discord.responses import InteractionReply
-from bot.discord.roles import viewer_of
+from bot.discord.roles import admin_decision, viewer_of
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PublicationId, SubmissionId
@@ -27,7 +27,7 @@ from bot.domain.submission import Submission
 from bot.reports.blocks import Attachment, Report
 from bot.reports.short import short_report
 from bot.reports.tasks import template_report
-from bot.services import lookup, status, submissions
+from bot.services import lookup, moderation, status, submissions
 from bot.services.publishing.state import cancel_publication
 from runners.contract.task import Mode
 
@@ -45,6 +45,8 @@ class SubmissionAction(StrEnum):
     """Show the file."""
     DETAILS = "details"
     """Show what everyone may read of the report."""
+    STOP = "stop"
+    """Stop anyone's submission, as an admin."""
 
 
 class BoardAction(StrEnum):
@@ -62,13 +64,20 @@ _LABELS = {
     SubmissionAction.RANKED: ("Make ranked", discord.ButtonStyle.primary),
     SubmissionAction.SOURCE: ("Source", discord.ButtonStyle.secondary),
     SubmissionAction.DETAILS: ("Details", discord.ButtonStyle.secondary),
+    SubmissionAction.STOP: ("Cancel it", discord.ButtonStyle.danger),
 }
 
 
-class SubmissionButton(
-    discord.ui.DynamicItem[discord.ui.Button[Any]],
-    template=r"podium:(?P<action>[a-z]+):(?P<submission>[0-9]{1,18})",
-):
+_BUTTON = r"podium:(?P<action>[a-z]+):(?P<submission>[0-9]{1,18})"
+
+
+def submission_of(custom_id: str) -> SubmissionId | None:
+    """Return the submission that a button is for; None for another button."""
+    found = re.fullmatch(_BUTTON, custom_id)
+    return None if found is None else SubmissionId(int(found["submission"]))
+
+
+class SubmissionButton(discord.ui.DynamicItem[discord.ui.Button[Any]], template=_BUTTON):
     """A button for one action on one submission."""
 
     def __init__(self, action: SubmissionAction, submission: SubmissionId) -> None:
@@ -97,6 +106,15 @@ async def cancel(answer: InteractionReply, submission: SubmissionId) -> None:
     viewer = await viewer_of(answer.interaction)
     stopped = await submissions.cancel(context_of(answer.interaction).store, viewer, submission)
     if not stopped:
+        raise UserError("finished", f"submission {submission} has already ended")
+    await answer.conclude(f"Stopping submission #{submission}.")
+
+
+async def stop(answer: InteractionReply, submission: SubmissionId, reason: str = "") -> None:
+    """Cancel anyone's submission, as an admin."""
+    decision = await admin_decision(answer.interaction, reason)
+    store = context_of(answer.interaction).store
+    if not await moderation.cancel(store, decision, submission):
         raise UserError("finished", f"submission {submission} has already ended")
     await answer.conclude(f"Stopping submission #{submission}.")
 
@@ -130,7 +148,7 @@ async def show_details(answer: InteractionReply, submission: SubmissionId) -> No
 async def say_stored(answer: InteractionReply, stored: Submission, head: str = "") -> None:
     """Confirm a stored submission, whose display then goes on in this answer."""
     answer.is_followed = True
-    await answer.say(f"{head}{stored_message(stored)}")
+    await answer.say(f"{head}{stored_message(stored)} {stored.consent.statement}")
 
 
 def stored_message(submission: Submission) -> str:
@@ -149,6 +167,7 @@ _ACTIONS: dict[SubmissionAction, Callable[[InteractionReply, SubmissionId], Awai
     SubmissionAction.RANKED: partial(run_again, mode=Mode.RANKED),
     SubmissionAction.SOURCE: show_source,
     SubmissionAction.DETAILS: show_details,
+    SubmissionAction.STOP: stop,
 }
 
 
@@ -156,6 +175,13 @@ def details_button(submission: SubmissionId) -> discord.ui.View:
     """Return the button below a public line."""
     view = discord.ui.View(timeout=None)
     view.add_item(SubmissionButton(SubmissionAction.DETAILS, submission))
+    return view
+
+
+def stop_button(submission: SubmissionId) -> discord.ui.View:
+    """Return the button below an unfinished submission that an admin looks at."""
+    view = discord.ui.View(timeout=None)
+    view.add_item(SubmissionButton(SubmissionAction.STOP, submission))
     return view
 
 

@@ -1,14 +1,17 @@
 """Finds channels and threads, sets up a server, and says where submissions are accepted."""
 
-from typing import Literal
+from collections.abc import Coroutine
+from contextlib import closing
+from datetime import timedelta
+from typing import Any, Literal
 
 import discord
 import structlog
 from pydantic import BaseModel, ConfigDict
 
 from bot.discord.context import FRONT_END, DiscordContext, Interaction, interaction_key
-from bot.discord.roles import create_missing_roles
-from bot.domain.errors import UserError
+from bot.discord.roles import PURPOSES, guild_key, make_role
+from bot.domain.errors import StoreError, UserError
 from bot.domain.submission import NewDisplay
 
 
@@ -167,26 +170,48 @@ SUBMISSIONS = "submissions"
 _log = structlog.get_logger(__name__)
 
 
-def guild_key(guild: int) -> str:
-    """Return the guild's key in the store."""
-    return f"{FRONT_END}:{guild}"
+_MAKING = timedelta(seconds=60)
+"""How long one process may take to make a role or channel, before another one tries."""
 
 
-async def prepare_guild(guild: discord.Guild) -> None:
-    """Create missing roles and the missing channel, as far as the bot's permissions allow."""
+async def prepare_guild(context: DiscordContext, guild: discord.Guild) -> None:
+    """Create the roles and the channel as far as the bot may, each once and never again.
+
+    Those that exist under their names are used. What an admin renames stays in use, and what an
+    admin deletes stays away.
+    """
     try:
-        await create_missing_roles(guild)
-        if not any(channel.name == SUBMISSIONS for channel in guild.text_channels):
-            await _make_channel(guild)
-    except discord.HTTPException as error:
+        for name, purpose in PURPOSES.items():
+            await _make_once(context, guild, purpose, make_role(guild, name))
+        await _make_once(context, guild, SUBMISSIONS, _make_channel(guild))
+    except (discord.HTTPException, StoreError) as error:
         _log.warning("a guild is not prepared", action="prepare", guild=guild.id, error=repr(error))
 
 
-async def _make_channel(guild: discord.Guild) -> None:
+async def _make_once(
+    context: DiscordContext,
+    guild: discord.Guild,
+    purpose: str,
+    making: Coroutine[Any, Any, discord.abc.Snowflake | None],
+) -> None:
+    moderation, key = context.store.moderation, guild_key(guild.id)
+    with closing(making):
+        if not await moderation.claim_part(key, purpose, _MAKING):
+            return
+        made = await making
+    if made is not None:
+        await moderation.keep_part(key, purpose, str(made.id))
+        await context.snapshot.refresh(context.store)
+
+
+async def _make_channel(guild: discord.Guild) -> discord.TextChannel | None:
+    for channel in guild.text_channels:
+        if channel.name == SUBMISSIONS:
+            return channel
     if guild.me.guild_permissions.manage_channels:
-        await guild.create_text_channel(SUBMISSIONS, reason="Podium accepts submissions here")
-    else:
-        _log.warning("no channel for submissions", action="channel_missing", guild=guild.id)
+        return await guild.create_text_channel(SUBMISSIONS, reason="Podium accepts submissions")
+    _log.warning("no channel for submissions", action="channel_missing", guild=guild.id)
+    return None
 
 
 async def require_submission_channel(context: DiscordContext, interaction: Interaction) -> None:
@@ -197,8 +222,24 @@ async def require_submission_channel(context: DiscordContext, interaction: Inter
     number, name = interaction.channel_id, getattr(channel, "name", None)
     if isinstance(channel, discord.Thread):
         number, name = channel.parent_id, getattr(channel.parent, "name", None)
-    allowed = await context.store.moderation.channels(guild_key(interaction.guild_id))
+    moderation, key = context.store.moderation, guild_key(interaction.guild_id)
+    allowed = await moderation.channels(key)
+    if not allowed:
+        own = (await moderation.parts()).get((key, SUBMISSIONS))
+        allowed = () if own is None else (own,)
     if str(number) in allowed or (not allowed and name == SUBMISSIONS):
         return
-    where = ", ".join(f"<#{each}>" for each in allowed) or f"#{SUBMISSIONS}"
-    raise UserError("wrong-channel", f"submit in {where} or in a direct message to the bot")
+    where = ", ".join(f"<#{each}>" for each in allowed if _exists(interaction, each))
+    if where:
+        raise UserError("wrong-channel", f"submit in {where} or in a direct message to the bot")
+    raise UserError(
+        "wrong-channel",
+        "submit in a direct message to the bot; an admin can allow submissions in a channel with "
+        "`/admin channel-allow`",
+    )
+
+
+def _exists(interaction: Interaction, channel: str) -> bool:
+    """Return whether a channel was not deleted, as far as the bot sees."""
+    guild = interaction.guild
+    return guild is None or guild.get_channel(int(channel)) is not None

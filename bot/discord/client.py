@@ -33,11 +33,13 @@ from bot.discord import (
     standings_view,
 )
 from bot.discord import interaction_claims as claims
+from bot.discord.alerts import AlertSender
 from bot.discord.context import DiscordContext, DiscordSettings
 from bot.discord.publication_thread import run_publications
 from bot.discord.submission_thread import run_displays
 from bot.discord.unfinished import run_resumption
-from bot.domain.errors import SetupError
+from bot.domain.errors import SetupError, StoreError
+from bot.services.alerts import run_alerts
 from runners import plugins
 
 _log = structlog.get_logger(__name__)
@@ -105,15 +107,17 @@ class PodiumClient(discord.Client):
         )
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)
+        with suppress(StoreError):
+            await self.context.snapshot.refresh(self.context.store)
         await self._publish_commands()
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
-        """Create missing roles and channels at every start."""
-        await channels.prepare_guild(guild)
+        """Create roles and the channel that were never made, at every start."""
+        await channels.prepare_guild(self.context, guild)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
-        """Create missing roles and channels when the bot is invited."""
-        await channels.prepare_guild(guild)
+        """Create roles and the channel when the bot is invited for the first time."""
+        await channels.prepare_guild(self.context, guild)
 
     async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
         """Answer clicks that neither this process nor another one handles."""
@@ -225,6 +229,9 @@ async def _session(client: PodiumClient, context: DiscordContext, stop: asyncio.
             run_publications(client, context),
             _in_background(
                 notices=notifications.NotificationSender(client, context).run(),
+                alerts=AlertSender(client, context).run(),
+                finding_alerts=run_alerts(context.store, context.clock, stop),
+                snapshot=context.snapshot.run(context.store),
                 rechecks=roles.run_rechecks(client, context),
                 unfinished=run_resumption(client, context),
             ),

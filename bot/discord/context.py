@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import discord
 from discord import app_commands
 
+from bot.discord.snapshot import Snapshot
 from bot.domain.accounts import Person
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
@@ -39,6 +40,7 @@ class DiscordContext:
     clock: Clock
     lease: timedelta = timedelta(seconds=30)
     """How long a process of this front end holds something without a heartbeat."""
+    snapshot: Snapshot = field(default_factory=Snapshot)
     connection: ServiceConnection = field(default_factory=lambda: ServiceConnection(FRONT_END))
     """The state of the connection to Discord, for readiness and metrics."""
 
@@ -100,6 +102,7 @@ _DESCRIPTIONS = {
     "leaderboard submit": "Submit a kernel to a board",
     "submission": "Your submissions",
     "admin": "Moderation: people, submissions and limits",
+    "admin submission": "Anyone's submissions",
     "admin competition": "Sets of boards with one overall ranking",
     "profile": "Your account",
 }

@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TypeAlias
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import discord
 from discord import app_commands
@@ -11,12 +12,13 @@ from typing_extensions import override
 from bot.discord.context import Interaction, context_of
 from bot.discord.interaction_claims import replacing, replying
 from bot.discord.responses import InteractionReply
-from bot.discord.roles import ADMIN, has_role, viewer_of
+from bot.discord.roles import ADMIN, has_role, typing_viewer, user_credential
+from bot.domain.board import NOBODY, Board
+from bot.domain.competition import Competition
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.reports.escaping import one_line
 from bot.services.competitions import visible_competitions
-from bot.services.lookup import visible_boards
 
 MOST_CHOICES = 25
 """The most suggestions that Discord accepts."""
@@ -32,23 +34,36 @@ Number: TypeAlias = app_commands.Range[int, 1, 2**53]
 
 async def boards(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
     """Return boards whose name contains the typed text: open ones first, then by name."""
-    context = context_of(interaction)
-    try:
-        visible = await visible_boards(context.store, await viewer_of(interaction))
-    except StoreError:
-        return []  # the command itself reports the error
-    now = context.clock.now()
+    visible = await _visible(interaction)
+    now = context_of(interaction).clock.now()
     matching = [board for board in visible if current.casefold() in board.name.casefold()]
     matching.sort(key=lambda board: (not board.is_open(now), board.name.casefold()))
     return choices([board.name for board in matching])
 
 
+async def _visible(interaction: Interaction) -> list[Board]:
+    """Return the boards that the person may see, without a call of the store in a server."""
+    identity = user_credential(interaction.user.id)
+    try:
+        viewer = await typing_viewer(interaction)
+    except StoreError:
+        return []  # the command itself reports the error
+    return context_of(interaction).snapshot.boards_for(viewer, identity)
+
+
 async def competitions(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
     """Return competitions whose name contains the typed text."""
     context = context_of(interaction)
+
+    async def find() -> tuple[Competition, ...]:
+        typing = await typing_viewer(interaction)
+        person = await context.store.people.find(user_credential(interaction.user.id))
+        viewer = replace(typing, person=NOBODY if person is None else person.id)
+        return await visible_competitions(context.store, context.clock, viewer)
+
+    key = "competitions", interaction.user.id, interaction.guild_id
     try:
-        viewer = await viewer_of(interaction)
-        visible = await visible_competitions(context.store, context.clock, viewer)
+        visible = await context.snapshot.own(key, find)
     except StoreError:
         return []
     return choices([each.name for each in visible if current.casefold() in each.name.casefold()])
@@ -56,12 +71,8 @@ async def competitions(interaction: Interaction, current: str) -> list[app_comma
 
 async def gpus(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
     """Return GPU types of the chosen board, or of all boards, each after those already typed."""
-    context = context_of(interaction)
     *chosen, part = [each.strip() for each in current.split(",")]
-    try:
-        visible = await visible_boards(context.store, await viewer_of(interaction))
-    except StoreError:
-        return []
+    visible = await _visible(interaction)
     chosen_board = getattr(interaction.namespace, "leaderboard_name", None)
     searched = [board for board in visible if board.name == chosen_board] or visible
     types = sorted({gpu for board in searched for gpu in board.gpus} - set(chosen))
@@ -71,16 +82,14 @@ async def gpus(interaction: Interaction, current: str) -> list[app_commands.Choi
 
 async def own_submissions(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
     """Return the person's newest submissions whose number begins as typed."""
-    context = context_of(interaction)
-    try:
-        person = await context.person(interaction.user)
-        history = await context.store.submissions.history(person.id, limit=200)
-    except StoreError:
-        return []
-    names: dict[int, str] = {
-        each.id: f"#{each.id} {each.file_name}, {each.mode}" for each in history
-    }
-    return _numbered_choices(names, current)
+    store, user = context_of(interaction).store, interaction.user.id
+
+    async def find() -> dict[int, str]:
+        person = await store.people.find(user_credential(user))
+        history = () if person is None else await store.submissions.history(person.id, limit=200)
+        return {each.id: f"#{each.id} {each.file_name}, {each.mode}" for each in history}
+
+    return await _own_choices(interaction, "submissions", find, current)
 
 
 async def any_submissions(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
@@ -106,13 +115,25 @@ async def any_submissions(interaction: Interaction, current: str) -> list[app_co
 
 async def own_tokens(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
     """Return the person's tokens whose number begins as typed."""
-    context = context_of(interaction)
+    store, user = context_of(interaction).store, interaction.user.id
+
+    async def find() -> dict[int, str]:
+        person = await store.people.find(user_credential(user))
+        tokens = () if person is None else await store.tokens.of(person.id)
+        return {each.id: f"{each.id}: {each.label}" for each in tokens}
+
+    return await _own_choices(interaction, "tokens", find, current)
+
+
+async def _own_choices(
+    interaction: Interaction, kind: str, find: Callable[[], Awaitable[dict[int, str]]], typed: str
+) -> list[app_commands.Choice[int]]:
+    """Return suggestions of what belongs to the person, kept for a few seconds."""
     try:
-        person = await context.person(interaction.user)
-        tokens = await context.store.tokens.of(person.id)
+        names = await context_of(interaction).snapshot.own((kind, interaction.user.id), find)
     except StoreError:
         return []
-    return _numbered_choices({each.id: f"{each.id}: {each.label}" for each in tokens}, current)
+    return _numbered_choices(names, typed)
 
 
 def _numbered_choices(names: Mapping[int, str], typed: str) -> list[app_commands.Choice[int]]:
@@ -146,6 +167,8 @@ def menu_label(gpus: Sequence[str]) -> str:
     return f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else "".join(gpus)
 
 
+FormField: TypeAlias = discord.ui.Label[Any]
+"""A field of a form, with its label."""
 MENU_S = 840.0
 """Seconds after which a menu expires: 14 minutes, because Discord's token is valid for 15."""
 
@@ -255,3 +278,14 @@ class ContinueButton(discord.ui.Button["Question"]):
         """Pass the click to the question."""
         if self.view is not None:
             await self.view.proceed(interaction)
+
+
+def text_field(text: str, *, about: str | None = None, required: bool = True) -> FormField:
+    """Return a field of a form for one line of text."""
+    component: discord.ui.TextInput[Any] = discord.ui.TextInput(required=required, max_length=300)
+    return discord.ui.Label(text=text, description=about, component=component)
+
+
+def typed_into(field: FormField) -> str:
+    """Return what was typed into a field of a form."""
+    return field.component.value if isinstance(field.component, discord.ui.TextInput) else ""

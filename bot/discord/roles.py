@@ -1,7 +1,6 @@
 """The accounts of Discord users, what their roles allow, and regular rechecks of both."""
 
 import asyncio
-from collections.abc import Iterable
 from datetime import timedelta
 
 import aiohttp
@@ -17,7 +16,7 @@ from bot.discord.context import (
 )
 from bot.discord.escaping import plain
 from bot.domain.accounts import Rights
-from bot.domain.board import Viewer
+from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.records import RightsGrant
 from bot.services.moderation import Decision
@@ -27,6 +26,8 @@ CREATOR = "Leaderboard Creator"
 _COLORS = {ADMIN: discord.Color.purple(), CREATOR: discord.Color.blue()}
 _PERMISSIONS = {ADMIN: ADMIN_PERMISSIONS}
 """The permissions of roles that the bot creates; an existing role is left as it is."""
+PURPOSES = {ADMIN: "admin", CREATOR: "creator"}
+"""The purpose in the store of the role that is made with this name."""
 _GUILD_KIND = f"{FRONT_END}-guild"
 """The kind of the credentials that guilds confirm."""
 _log = structlog.get_logger(__name__)
@@ -44,7 +45,15 @@ def require(interaction: Interaction, *names: str) -> None:
             "DISCORD_TRUSTED_GUILDS",
         )
     if not has_role(interaction, *names):
-        raise UserError("not-allowed", f"this needs the role {' or '.join(names)}; ask an admin")
+        shown = " or ".join(_present_name(interaction, guild, name) for name in names)
+        raise UserError("not-allowed", f"this needs the role {shown}; ask an admin")
+
+
+def _present_name(interaction: Interaction, guild: discord.Guild, name: str) -> str:
+    """Return what the role is called now that was made with this name."""
+    role = _role_id(context_of(interaction), guild.id, name)
+    found = None if role is None else guild.get_role(role)
+    return name if found is None else found.name
 
 
 async def admin_decision(interaction: Interaction, reason: str) -> Decision:
@@ -59,13 +68,38 @@ def has_role(interaction: Interaction, *names: str) -> bool:
     guild, member = interaction.guild, interaction.user
     if guild is None or not isinstance(member, discord.Member):
         return False
-    return is_trusted(interaction.client, guild) and holds_role(member, *names)
+    context = context_of(interaction)
+    return is_trusted(interaction.client, guild) and holds_role(context, member, *names)
 
 
-def holds_role(member: discord.Member, *names: str) -> bool:
-    """Return whether a member has one of the roles or manages the guild, trusted or not."""
-    own = {role.name for role in member.roles}
-    return member.guild_permissions.administrator or bool(own & set(names))
+def holds_role(context: DiscordContext, member: discord.Member, *names: str) -> bool:
+    """Return whether a member has one of the roles or manages the guild, trusted or not.
+
+    A role counts by its id, whatever it is called now. By name it counts only where the bot has
+    not stored an id yet, for example without the permission to make the role.
+    """
+    if member.guild_permissions.administrator:
+        return True
+    if context.snapshot.parts is None:
+        return False
+    wanted = {name: _role_id(context, member.guild.id, name) for name in names}
+    return any(
+        role.id == number or (number is None and role.name == name)
+        for role in member.roles
+        for name, number in wanted.items()
+    )
+
+
+def _role_id(context: DiscordContext, guild: int, name: str) -> int | None:
+    """Return the id of the role that was made with this name, or chosen in its place."""
+    key = guild_key(guild), PURPOSES[name]
+    part = (context.snapshot.parts or {}).get(key)
+    return None if part is None else int(part)
+
+
+def guild_key(guild: int) -> str:
+    """Return the guild's key in the store."""
+    return f"{FRONT_END}:{guild}"
 
 
 def is_trusted(client: discord.Client, guild: discord.Guild) -> bool:
@@ -85,21 +119,43 @@ def is_trusted(client: discord.Client, guild: discord.Guild) -> bool:
     return not application.bot_public or guild.owner_id in owners
 
 
-async def create_missing_roles(guild: discord.Guild, names: Iterable[str] = _COLORS) -> None:
-    """Create missing roles if the bot may; without them, only the guild's owner can act."""
-    present = {role.name for role in guild.roles}
-    for name in names:
-        if name in present:
-            continue
-        if not guild.me.guild_permissions.manage_roles:
-            _log.warning("a role is missing", action="role_missing", guild=guild.id, role=name)
-            continue
-        await guild.create_role(
-            name=name,
-            color=_COLORS[name],
-            permissions=_PERMISSIONS.get(name, discord.Permissions.none()),
-            reason="Podium needs it",
+def require_choosable(interaction: Interaction, name: str, role: discord.Role) -> None:
+    """Raise UserError for a role that everyone has, and for one that would lock the admin out."""
+    if role.is_default():
+        raise UserError("wrong-role", "every member has this role; choose another one")
+    member = interaction.user
+    keeps = isinstance(member, discord.Member) and (
+        role in member.roles or member.guild_permissions.administrator
+    )
+    if name == ADMIN and not keeps:
+        raise UserError(
+            "wrong-role", "you do not have this role yourself; give it to yourself first"
         )
+
+
+def role_words(interaction: Interaction, name: str) -> str:
+    """Return the role that gives these rights as a mention; its name if it has no id yet."""
+    guild = interaction.guild_id or 0
+    role = _role_id(context_of(interaction), guild, name)
+    return plain(name) if role is None else f"<@&{role}>"
+
+
+async def make_role(guild: discord.Guild, name: str) -> discord.Role | None:
+    """Return the oldest role of this name, or a new one; None if the bot may not make it."""
+    found = min((role for role in guild.roles if role.name == name), key=_id, default=None)
+    if found is not None:
+        return found
+    if not guild.me.guild_permissions.manage_roles:
+        _log.warning("a role is missing", action="role_missing", guild=guild.id, role=name)
+        return None
+    granted = _PERMISSIONS.get(name, discord.Permissions.none())
+    return await guild.create_role(
+        name=name, color=_COLORS[name], permissions=granted, reason="Podium needs it"
+    )
+
+
+def _id(role: discord.Role) -> int:
+    return role.id
 
 
 def user_credential(user: int) -> str:
@@ -130,7 +186,7 @@ async def viewer_of(interaction: Interaction) -> Viewer:
     credentials = frozenset({user_credential(user.id)})
     if isinstance(user, discord.Member):
         credentials |= _credentials_of(user)
-        rights = rights_of(interaction.client, user)
+        rights = rights_of(interaction.client, context, user)
         await context.store.rights.replace(account.id, guild_credential(user.guild.id), rights)
     else:
         wanted = frozenset[str]().union(
@@ -139,6 +195,25 @@ async def viewer_of(interaction: Interaction) -> Viewer:
         credentials |= await credentials_elsewhere(interaction.client, user.id, wanted)
         await context.store.displays.converse(account.id, str(interaction.channel_id))
     return Viewer(account.id, credentials, sees_all=has_role(interaction, ADMIN))
+
+
+async def typing_viewer(interaction: Interaction) -> Viewer:
+    """Return who types an option, from the interaction and memory, without a request to Discord.
+
+    In direct messages, the credentials are those that were last confirmed. The account is left out.
+    """
+    user, context = interaction.user, context_of(interaction)
+    credentials = frozenset({user_credential(user.id)})
+    if isinstance(user, discord.Member):
+        held = credentials | _credentials_of(user)
+        return Viewer(NOBODY, held, sees_all=has_role(interaction, ADMIN))
+
+    async def confirmed() -> frozenset[str]:
+        person = await context.store.people.find(user_credential(user.id))
+        return frozenset() if person is None else (await rights_held(person.id)).credentials
+
+    rights_held = context.store.rights.of
+    return Viewer(NOBODY, credentials | await context.snapshot.own(("rights", user.id), confirmed))
 
 
 async def credentials_elsewhere(
@@ -158,13 +233,13 @@ async def credentials_elsewhere(
     return credentials
 
 
-def rights_of(client: discord.Client, member: discord.Member) -> Rights:
+def rights_of(client: discord.Client, context: DiscordContext, member: discord.Member) -> Rights:
     """Return the rights from a guild; its roles count only if it `is_trusted`."""
     trusted = is_trusted(client, member.guild)
     return Rights(
         _credentials_of(member),
-        is_admin=trusted and holds_role(member, ADMIN),
-        is_creator=trusted and holds_role(member, ADMIN, CREATOR),
+        is_admin=trusted and holds_role(context, member, ADMIN),
+        is_creator=trusted and holds_role(context, member, ADMIN, CREATOR),
     )
 
 
@@ -210,7 +285,7 @@ async def _recheck_member(
     if member is None:
         await rights.remove(grant.person, grant.source)
     else:
-        await rights.replace(grant.person, grant.source, rights_of(client, member))
+        await rights.replace(grant.person, grant.source, rights_of(client, context, member))
 
 
 async def _find_member(

@@ -10,6 +10,7 @@ import discord
 from discord.http import Route
 from pydantic import BaseModel, TypeAdapter
 
+from bot.discord.channels import SUBMISSIONS
 from bot.discord.context import ADMIN_PERMISSIONS, DiscordSettings
 from bot.discord.roles import ADMIN
 from bot.domain.errors import SetupError
@@ -62,6 +63,15 @@ class _Application(BaseModel):
 
     id: int
     name: str
+    bot_public: bool = False
+
+
+class _Channel(BaseModel):
+    """The fields of a channel that are used here."""
+
+    id: int
+    name: str = ""
+    type: int
 
 
 class _Guild(BaseModel):
@@ -94,6 +104,7 @@ class GuildGrant:
     `hides_admin` tells whether the role of admins lacks the permission to be offered `/admin`.
     """
 
+    id: int
     name: str
     missing: tuple[str, ...]
     hides_admin: bool = False
@@ -106,6 +117,8 @@ class SetupReport:
     bot: str
     invite: str
     guilds: tuple[GuildGrant, ...]
+    is_public: bool
+    """Whether everyone may invite the bot."""
 
 
 async def check_setup(settings: DiscordSettings) -> SetupReport:
@@ -122,13 +135,51 @@ async def check_setup(settings: DiscordSettings) -> SetupReport:
             last = page[-1].id
             if len(page) < _PAGE:
                 break
-        return SetupReport(application.name, invite_link(application.id), tuple(guilds))
+        invite, public = invite_link(application.id), application.bot_public
+        return SetupReport(application.name, invite, tuple(guilds), public)
+
+
+_CHANNELS = TypeAdapter(tuple[_Channel, ...])
+_WELCOME = (
+    "Podium is here: leaderboards for GPU kernels. Try `/leaderboard template "
+    "leaderboard_name:{board}`, then `/leaderboard submit ranked` with the file. "
+    "`/leaderboard help` lists everything."
+)
+
+
+async def welcome(settings: DiscordSettings, guild: int, board: str) -> str:
+    """Post the first message into a guild's #submissions, made if missing; return its link.
+
+    SetupError if the bot may not; DiscordUnavailableError if Discord does not answer.
+    """
+    async with _api_session(settings) as session:
+        path = f"guilds/{guild}/channels"
+        known = _CHANNELS.validate_json(await _get(session, path))
+        texts = [each for each in known if each.type == discord.ChannelType.text.value]
+        found = next((each for each in texts if each.name == SUBMISSIONS), None)
+        if found is None:
+            body: dict[str, object] = {"name": SUBMISSIONS, "type": 0}
+            found = _Channel.model_validate_json(await _post(session, path, body))
+        body = {"content": _WELCOME.format(board=board), "allowed_mentions": {"parse": []}}
+        await _post(session, f"channels/{found.id}/messages", body)
+        return f"https://discord.com/channels/{guild}/{found.id}"
+
+
+async def _post(session: aiohttp.ClientSession, path: str, body: dict[str, object]) -> bytes:
+    async with session.post(path, json=body) as answer:
+        if answer.status == HTTPStatus.FORBIDDEN:
+            raise SetupError(
+                "the bot may not make #submissions or write in it; run `podium doctor`, which says "
+                "what permission is missing"
+            )
+        answer.raise_for_status()
+        return await answer.read()
 
 
 async def _grant(session: aiohttp.ClientSession, guild: _Guild) -> GuildGrant:
     roles = _ROLES.validate_json(await _get(session, f"guilds/{guild.id}/roles"))
     hides = any(each.name == ADMIN and not _offers_admin(each.permissions) for each in roles)
-    return GuildGrant(guild.name, missing_permissions(guild.permissions), hides)
+    return GuildGrant(guild.id, guild.name, missing_permissions(guild.permissions), hides)
 
 
 def _offers_admin(granted: int) -> bool:

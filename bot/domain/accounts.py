@@ -180,6 +180,11 @@ SYSTEM_NAME = "Podium"
 """The name of its account."""
 
 
+DELETED = "deleted"
+"""The kind of identity of accounts that their people deleted; no front end uses it."""
+DELETED_NAME = "deleted account"
+
+
 @dataclass(frozen=True, slots=True)
 class Person:
     """A person with an account; a front end sets `identity`, such as `local:ada`."""

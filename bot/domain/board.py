@@ -48,6 +48,15 @@ class SourceVisibility(StrEnum):
     NEVER = "never"
     """Not even after the deadline."""
 
+    @property
+    def statement(self) -> str:
+        """Return what who submits agrees to."""
+        if self is SourceVisibility.NEVER:
+            return "Only you and admins may read your source."
+        when = "After the deadline, everyone" if self is not SourceVisibility.ALWAYS else "Everyone"
+        words = f"{when} who sees the board may read your source."
+        return f"{words} Exports of the board for research include it."
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -70,15 +79,17 @@ class Access:
         """Return the guests and, if set, the credential that everyone needs."""
         return self.guests if self.house is None else self.guests | {self.house}
 
-    def shows_sources(self, *, is_open: bool) -> bool:
-        """Return whether others may read a source while the board is open, or after it closed."""
-        match self.source:
-            case SourceVisibility.AFTER_DEADLINE:
-                return not is_open
-            case SourceVisibility.ALWAYS:
-                return True
-            case SourceVisibility.NEVER:
-                return False
+    def shows_sources(
+        self, *, is_open: bool, consent: SourceVisibility = SourceVisibility.ALWAYS
+    ) -> bool:
+        """Return whether others may read a source while the board is open, or after it closed.
+
+        `consent` is what was stated to its submitter: a later change shows it to no more people.
+        """
+        rules = {self.source, consent}
+        if SourceVisibility.NEVER in rules:
+            return False
+        return not is_open or SourceVisibility.AFTER_DEADLINE not in rules
 
 
 Pins = tuple[tuple[str, str], ...]

@@ -5,7 +5,7 @@ times. The score of the new run is held back until then. It becomes the holder's
 the ratio, and between the two the interval of the ratio alone decides.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -200,6 +200,27 @@ def contest(
     return None
 
 
+def with_former(
+    entered: Iterable[Entrant], met: Mapping[SubmissionId, Sequence[tuple[SubmissionId, PairRatio]]]
+) -> tuple[Entrant, ...]:
+    """Add the comparisons that runs made which are not the best of their people, or withdrawn.
+
+    Otherwise somebody who improves or withdraws a run could change the order of two others.
+    """
+    entered = tuple(entered)
+    best = {each.best.submission for each in entered}
+    added: dict[SubmissionId, list[tuple[SubmissionId, PairRatio]]] = {}
+    for former in met.keys() - best:
+        for rival, ratio in met[former]:
+            added.setdefault(rival, []).append((former, ratio.inverse))
+    return tuple(
+        replace(each, best=replace(each.best, met=(*each.best.met, *found)))
+        if (found := added.get(each.best.submission))
+        else each
+        for each in entered
+    )
+
+
 def _behind(other: int, own: int | None) -> int:
     """Return 0 when the other person is ahead, 1 when both share a rank, 2 when behind."""
     if own is None or other < own:
@@ -272,12 +293,15 @@ def entered(value: ScoreValue, measured_ns: float, first_ns: float | None) -> Sc
     """Return the score with which a run enters, given its own time and that of the fastest other.
 
     A ratio is high only if the holder is still as fast as its score says. So it never puts a run
-    ahead of everybody by more than `LEADS_MOST`, unless the run was measured so fast itself.
+    ahead of everybody by more than `LEADS_MOST`, unless the run was measured so fast itself. What
+    is not known of the time grows with it.
     """
     if first_ns is None:
         return value
     least_ns = min(measured_ns, (1 - LEADS_MOST) * first_ns)
-    return replace(value, time_ns=max(value.time_ns, least_ns))
+    if value.time_ns >= least_ns:
+        return value
+    return scaled(value, PairRatio(least_ns / value.time_ns, 0.0), value)
 
 
 def settled(held: ScoreValue, found: ScoreValue, *, again: bool) -> ScoreValue:

@@ -11,7 +11,7 @@ from bot.domain.costs import NamedQuota, Prices, Usage
 from bot.domain.ids import AuditId, BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.scoring import Score, ScoreValue
-from bot.domain.submission import RateLimit, Submission
+from bot.domain.submission import Ban, RateLimit, Submission
 from runners.contract.evaluation import Evaluation
 from runners.contract.files import EvaluationFile
 from runners.contract.verdict import Stage, Verdict
@@ -178,8 +178,7 @@ class SubmissionRules:
     """The notice of each paused board, by its name."""
     gpus: dict[str, str]
     """The notice of each paused GPU type."""
-    bans: tuple[tuple[Person, str], ...]
-    """Banned people, and the reason for each."""
+    bans: tuple[tuple[Person, Ban], ...]
     quotas: tuple[NamedQuota, ...] = ()
 
 

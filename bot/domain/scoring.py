@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -298,37 +298,35 @@ def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
     return tuple(sorted(standings, key=lambda each: (each.rank, each.score.value.time_ns)))
 
 
-_Ratios = Mapping[tuple[SubmissionId, SubmissionId], PairRatio]
+_Ratios = Mapping[SubmissionId, Mapping[SubmissionId, PairRatio]]
 
 
-def _connected(scores: Mapping[SubmissionId, Score]) -> _Ratios:
-    """Return the ratio of every two scores that comparisons connect, each in both directions."""
-    direct: dict[tuple[SubmissionId, SubmissionId], PairRatio] = {}
+def _connected(
+    scores: Mapping[SubmissionId, Score],
+) -> Mapping[tuple[SubmissionId, SubmissionId], PairRatio]:
+    """Return the ratio of every two scores that comparisons connect, over former runs too."""
+    direct: dict[SubmissionId, dict[SubmissionId, PairRatio]] = {}
     for score in scores.values():
         for rival, ratio in score.met:
-            if rival in scores:
-                direct[score.submission, rival] = ratio
-                direct[rival, score.submission] = ratio.inverse
-    neighbours: dict[SubmissionId, list[SubmissionId]] = {}
-    for one, other in direct:
-        neighbours.setdefault(one, []).append(other)
-    return dict(found for one in neighbours for found in _reached(one, neighbours, direct))
+            direct.setdefault(score.submission, {})[rival] = ratio
+            direct.setdefault(rival, {})[score.submission] = ratio.inverse
+    return {
+        (one, other): ratio
+        for one in direct.keys() & scores.keys()
+        for other, ratio in _reached(one, direct).items()
+        if other != one and other in scores
+    }
 
 
-def _reached(
-    start: SubmissionId, neighbours: Mapping[SubmissionId, list[SubmissionId]], direct: _Ratios
-) -> Iterator[tuple[tuple[SubmissionId, SubmissionId], PairRatio]]:
-    """Yield the ratio to each score that comparisons connect, over the fewest comparisons."""
-    known, last = {start: PairRatio(1.0, 0.0)}, [start]
-    while last:
-        reached: list[SubmissionId] = []
-        for one in last:
-            for other in neighbours[one]:
-                if other not in known:
-                    known[other] = known[one].times(direct[one, other])
-                    reached.append(other)
-        last = reached
-    yield from (((start, other), ratio) for other, ratio in known.items() if other != start)
+def _reached(start: SubmissionId, direct: _Ratios) -> Mapping[SubmissionId, PairRatio]:
+    """Return the ratio to each run that comparisons connect, over the fewest comparisons."""
+    known, found = {start: PairRatio(1.0, 0.0)}, [start]
+    for one in found:  # which grows meanwhile
+        for other, ratio in direct[one].items():
+            if other not in known:
+                known[other] = known[one].times(ratio)
+                found.append(other)
+    return known
 
 
 def records(scores: Iterable[Score]) -> tuple[Score, ...]:

@@ -148,6 +148,12 @@ def without_quotes(evaluation: Evaluation) -> Evaluation:
     return evaluation.model_copy(update=hidden)
 
 
+def redacted(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation without words of the submission: times and verdicts stay."""
+    cases = tuple(each.model_copy(update={"message": ""}) for each in evaluation.cases)
+    return evaluation.model_copy(update={"log": "", "files": (), "message": "", "cases": cases})
+
+
 def numbered(cases: Iterable[CaseResult]) -> Iterator[tuple[int, CaseResult]]:
     """Yield each case with its number, from 1, within its kind."""
     counts: Counter[CaseKind] = Counter()

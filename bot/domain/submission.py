@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from bot.domain.board import Viewer
+from bot.domain.board import SourceVisibility, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.times import show_span
+from bot.domain.times import show_deadline, show_span
 from runners.contract.evaluation import ProfileOptions
 from runners.contract.task import Mode
 
@@ -143,6 +143,8 @@ class NewSubmission:
     """The most seconds that each of its jobs may take."""
     cards: int = 1
     """How many GPUs a job uses; on the CPU always one."""
+    consent: SourceVisibility | None = None
+    """Who may read its source; None: as its board states now."""
 
 
 class SubmissionState(StrEnum):
@@ -177,6 +179,8 @@ class Submission:
     profile: ProfileOptions | None = None
     warning: str = ""
     """Why it may be invalid Python, if that was uncertain when it was accepted."""
+    consent: SourceVisibility = SourceVisibility.ALWAYS
+    """Who might read its source, as its board stated when it was submitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +217,28 @@ class RateLimit:
         )
 
 
-def banned(reason: str) -> UserError:
-    """Return the refusal for a banned person."""
-    return UserError("banned", f"you are banned from submitting: {reason}; contact an admin")
+@dataclass(frozen=True, slots=True)
+class Ban:
+    """Why a person may not submit, and until when; None: until an admin lifts the ban."""
+
+    reason: str
+    until: datetime | None = None
+
+    @property
+    def words(self) -> str:
+        """Return the reason, and when the ban ends if it does."""
+        end = "" if self.until is None else f" (until {show_deadline(self.until)})"
+        return f"{self.reason}{end}"
+
+    @property
+    def refusal(self) -> UserError:
+        """Return the refusal for the banned person."""
+        words = "you are banned from submitting"
+        if self.until is None:
+            return UserError("banned", f"{words}: {self.reason}; contact an admin")
+        when = f"until {show_deadline(self.until)}"
+        message = f"{words} {when}: {self.reason}; contact an admin"
+        return UserError("banned", message, {when: self.until})
 
 
 class ExclusionKind(StrEnum):

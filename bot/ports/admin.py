@@ -1,22 +1,44 @@
-"""Moderation, statistics, and the state of the database."""
+"""Accounts, moderation, statistics, and the state of the database."""
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Protocol
 
+from bot.domain.accounts import Person
+from bot.domain.alerts import AlertMessage, Unprinted
 from bot.domain.costs import GpuTime, Prices, Quota, QuotaKey, Usage
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.records import DayCount, Schema, Tally
-from bot.domain.submission import Exclusion, RateLimit
+from bot.domain.submission import Ban, Exclusion, RateLimit
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
+
+
+class People(Protocol):
+    """Accounts."""
+
+    async def ensure(self, identity: str, name: str) -> Person:
+        """Return the person with this identity, created if new; a changed name is stored."""
+
+    async def get(self, person: PersonId) -> Person | None: ...
+
+    async def find(self, identity: str) -> Person | None: ...
+
+    async def deleted(self) -> frozenset[PersonId]:
+        """Return the accounts that their people deleted: of these only scores are left."""
+
+    async def erase(self, person: Person) -> tuple[str, ...]:
+        """Delete what belongs to the person, except for scores and GPU time without their name.
+
+        Returns the person's private threads, in the front end's own words.
+        """
 
 
 class Moderation(Protocol):
     """Bans, limits, exclusions and pauses."""
 
-    async def ban(self, person: PersonId, reason: str) -> None:
-        """Keep a person from submitting; a new reason replaces the old one.
+    async def ban(self, person: PersonId, ban: Ban) -> None:
+        """Keep a person from submitting; a new ban replaces the old one.
 
         After it returns, no submission of the person is stored.
         """
@@ -24,10 +46,10 @@ class Moderation(Protocol):
     async def unban(self, person: PersonId) -> bool:
         """Lift the ban; False when the person was not banned."""
 
-    async def ban_of(self, person: PersonId) -> str | None:
-        """Return why the person may not submit; None if they may."""
+    async def ban_of(self, person: PersonId) -> Ban | None:
+        """Return why the person may not submit; None if they may, also after the ban's end."""
 
-    async def bans(self) -> dict[PersonId, str]:
+    async def bans(self) -> dict[PersonId, Ban]:
         """Return why each banned person may not submit."""
 
     async def exclude(self, exclusion: Exclusion) -> None:
@@ -74,6 +96,18 @@ class Moderation(Protocol):
     async def channels(self, guild: str) -> tuple[str, ...]:
         """Return the channels where submissions are accepted; empty when none was ever set."""
 
+    async def claim_part(self, guild: str, kind: str, lease: timedelta) -> bool:
+        """Claim to make a guild's role or channel for a purpose; False if it was ever made.
+
+        False too while another process holds the claim.
+        """
+
+    async def keep_part(self, guild: str, kind: str, part: str) -> None:
+        """Store which role or channel of a guild is used for a purpose."""
+
+    async def parts(self) -> dict[tuple[str, str], str]:
+        """Return the roles and channels by guild and purpose, even deleted ones."""
+
     async def set_limit(self, limit: RateLimit) -> None:
         """Set the limit of this board and mode."""
 
@@ -114,6 +148,41 @@ class Costs(Protocol):
 
     async def usage(self, since: datetime) -> tuple[Usage, ...]:
         """Return the GPU time of all attempts that ended since then, also of deleted boards."""
+
+
+class Alerts(Protocol):
+    """What admins are told of, the messages that tell it, and prints of sources."""
+
+    async def begin(self, key: str, text: str, again_within: timedelta) -> None:
+        """Begin an alert unless it lasts; one that ended so recently goes on."""
+
+    async def end_except(self, keys: Sequence[str]) -> int:
+        """End all alerts but these; return how many."""
+
+    async def report_once(self, key: str, text: str) -> None:
+        """Report something without an end, once for ever."""
+
+    async def claim(
+        self, addressees: Sequence[str], owner: str, lease: timedelta
+    ) -> tuple[AlertMessage, ...]:
+        """Claim messages to send, and those to edit because their alert ended or goes on."""
+
+    async def mark_told(self, told: AlertMessage, owner: str, message: str) -> bool:
+        """Store the message that tells it; False when another owner has taken over."""
+
+    async def retry_later(self, told: AlertMessage, owner: str, wait: timedelta) -> bool:
+        """Let it be claimed again after that time; False when another owner has taken over."""
+
+    async def unprinted(self) -> tuple[Unprinted, ...]:
+        """Return the oldest ranked submissions of a day that were not compared yet."""
+
+    async def prints_of_others(
+        self, board: BoardId, person: PersonId, length: int
+    ) -> tuple[tuple[Unprinted, frozenset[int]], ...]:
+        """Return the newest prints of each other person on a board, if about as many."""
+
+    async def keep_prints(self, of: Unprinted, prints: frozenset[int]) -> None:
+        """Store the prints of a submission's source."""
 
 
 class Statistics(Protocol):

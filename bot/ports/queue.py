@@ -141,6 +141,9 @@ class Workers(Protocol):
     async def alive(self) -> tuple[Worker, ...]:
         """Return the workers whose lease has not expired, by name."""
 
+    async def lost(self) -> tuple[Worker, ...]:
+        """Return the workers whose lease expired within the last hour, by name."""
+
     async def reporting(self) -> frozenset[str]:
         """Return the names of the live workers that are not silent (`Worker.is_silent`)."""
 

@@ -1,11 +1,11 @@
-"""Permanent data: people, tokens, rights, boards, submissions, results, references."""
+"""Permanent data: tokens, rights, boards, submissions, results, references."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from bot.domain import records
-from bot.domain.accounts import Person, Rights, Token, TokenScope
+from bot.domain.accounts import Rights, Token, TokenScope
 from bot.domain.board import Access, Board, NewBoard, Pins, SeasonRules, TaskVersion, Viewer
 from bot.domain.competition import Competition, NewCompetition
 from bot.domain.ids import (
@@ -22,17 +22,6 @@ from bot.domain.reference_times import Reference, Untimed
 from bot.domain.scoring import Entrant, Score
 from bot.domain.submission import IdempotencyKey, NewSubmission, Submission
 from runners.contract.task import Grader, TaskDefinition
-
-
-class People(Protocol):
-    """Accounts."""
-
-    async def ensure(self, identity: str, name: str) -> Person:
-        """Return the person with this identity, created if new; a changed name is stored."""
-
-    async def get(self, person: PersonId) -> Person | None: ...
-
-    async def find(self, identity: str) -> Person | None: ...
 
 
 class Boards(Protocol):

@@ -150,7 +150,7 @@ def submission_rules_report(rules: records.SubmissionRules) -> Report:
     if pauses:
         blocks.append(Table("pauses", _PAUSES, pauses))
     if rules.bans:
-        rows = tuple((person.name, person.identity, why) for person, why in rules.bans)
+        rows = tuple((person.name, person.identity, ban.words) for person, ban in rules.bans)
         blocks.append(Table("bans", _BANS, rows))
     nothing = Text("There are no limits, quotas, pauses or bans.", Tone.QUIET)
     return Report("Active limits, pauses and bans", tuple(blocks) or (nothing,))

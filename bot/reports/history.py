@@ -14,6 +14,8 @@ from bot.reports.confirmations import STATE_WORDS
 from bot.reports.escaping import as_file, table_lines
 from bot.reports.standings import medal
 from bot.reports.submission import VERDICT_WORDS
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
 
 _COLUMNS = (
     Column("submission", numeric=True),
@@ -61,19 +63,19 @@ def _row(past: HistoryEntry) -> tuple[str, ...]:
 
 def _outcomes(past: HistoryEntry) -> tuple[str, ...]:
     """Return the results so far and, unless all are present, the state."""
-    outcomes = tuple(_outcome(each) for each in past.results)
-    state = past.submission.state
+    ranked, state = past.submission.mode is Mode.RANKED, past.submission.state
+    outcomes = tuple(_outcome(each, ranked=ranked) for each in past.results)
     return outcomes if state is SubmissionState.FINISHED else (*outcomes, state.value)
 
 
-def _outcome(outcome: JobResult) -> str:
+def _outcome(outcome: JobResult, *, ranked: bool) -> str:
     found = VERDICT_WORDS[outcome.verdict] if outcome.score is None else show_score(outcome.score)
     state, lost_to = outcome.confirmation, outcome.lost_to
     words = [f"{outcome.gpu}: {found}"]
-    if state is ConfirmationState.DROPPED:
-        words += ["not ranked"] if outcome.score is None else []
-    elif state is not None:
+    if state is not None and state is not ConfirmationState.DROPPED:
         words.append(STATE_WORDS[state])
+    elif ranked and outcome.verdict is Verdict.PASSED and outcome.score is None:
+        words.append("not ranked")
     if lost_to is not None:
         words.append(f"lost its place to #{lost_to}")
     return ", ".join(words)

@@ -70,6 +70,6 @@ def turn_lines(evaluation: Evaluation) -> Iterator[str]:
         if measured is not None and measured.left_out:
             calls = measured.left_out + sum(map(len, measured.samples))
             yield (
-                f"{case.spec}: {measured.left_out} of {calls} calls waited for other processes of"
-                " the machine: they were checked, and do not count into the time"
+                f"{case.spec}: {measured.left_out} of {calls} calls waited for a core of the"
+                " machine: they were checked, and do not count into the time"
             )

@@ -215,6 +215,32 @@ def placement_line(place: Placement) -> Text:
     return Text(f"{medal(place.rank)}{rank} on {place.gpu}: {time}{best}{shared}", Tone.PLAIN)
 
 
+_MOST_NAMED = 2
+"""If more people share the first rank, only one of them is named."""
+
+
+def first_names(entries: Sequence[Standing]) -> str:
+    """Return who shares the first rank: one or two names, or one name and how many others."""
+    names = [each.score.person_name for each in entries if each.rank == 1]
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > _MOST_NAMED else ", ".join(names)
+
+
+def gaps(leaderboard: BoardStandings, own: Standing) -> tuple[str, ...]:
+    """Return how far a standing is behind the next rank, and its speedup over the reference."""
+    lines = []
+    ahead = [each for each in leaderboard.entries if each.rank < own.rank]
+    if ahead:
+        following, value = ahead[-1], own.score.value
+        gap_ns = max(0.0, value.time_ns - following.score.value.time_ns)
+        lines.append(
+            f"{show_time(gap_ns)} ({gap_ns / value.time_ns:.1%}) behind {ordinal(following.rank)}, "
+            f"{one_line(following.score.person_name)}"
+        )
+    if leaderboard.reference is not None:
+        lines.append(f"{show_speed_up(leaderboard.reference, own.score.value)} vs reference")
+    return tuple(lines)
+
+
 def standing_line(standing: Standing) -> str:
     """Return a standing in one line, such as `1st: Ada, 29.14 µs ± 0.06 (#17)`."""
     score = standing.score

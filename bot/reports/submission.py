@@ -11,10 +11,12 @@ from statistics import median
 from bot.domain.costs import gpu_time_line
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
+from bot.domain.noise import too_noisy
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted, ended_early, judged
 from bot.domain.speedups import show_score
 from bot.domain.status import JobStatus, SubmissionStatus, numbered
+from bot.domain.submission import SubmissionState
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines
@@ -112,10 +114,11 @@ def verdict_line(evaluation: Evaluation) -> Text:
     """Return the verdict, the stage that failed, and the evaluation's duration."""
     where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
     words = VERDICT_WORDS[evaluation.verdict]
+    run = f", {evaluation.mode}"
+    if too_noisy(evaluation):
+        run = ", but too noisy to be ranked"
     total = f"{evaluation.wall_s:.1f} s in total"
-    return Text(
-        f"{words}{where}, {evaluation.mode} on {evaluation.gpu}, {total}", _tone(evaluation.verdict)
-    )
+    return Text(f"{words}{where}{run} on {evaluation.gpu}, {total}", _tone(evaluation.verdict))
 
 
 def _ended_early(evaluation: Evaluation) -> Iterator[str]:
@@ -256,6 +259,16 @@ def job_line(progress: JobStatus) -> Text:
             )
         case JobState.CANCELLED | JobState.SUCCEEDED:
             return Text(f"{job.gpu}: {job.state}", Tone.QUIET)
+
+
+def outcome(progress: SubmissionStatus) -> Text:
+    """Return the first verdict that is no pass, else the state of the submission, in few words."""
+    verdicts = [each.evaluation.verdict for each in progress.jobs if each.evaluation is not None]
+    failed = [each for each in verdicts if each is not Verdict.PASSED]
+    if failed or (verdicts and progress.state is SubmissionState.FINISHED):
+        return Text(VERDICT_WORDS[(failed or verdicts)[0]], _tone((failed or verdicts)[0]))
+    tone = Tone.BAD if progress.state is SubmissionState.FAILED else Tone.QUIET
+    return Text(progress.state.value, tone)
 
 
 def _about(seconds: float) -> str:

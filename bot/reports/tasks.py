@@ -159,6 +159,19 @@ def task_report(board: Board, task: TaskDefinition) -> Report:
     return Report(f"Task of {board.name}", (*texts, *files))
 
 
+_MOST_ABOUT = 160
+_MARKS = str.maketrans("", "", "`*$")
+
+
+def about(task: TaskDefinition) -> str:
+    """Return the first paragraph of the description, on one line, without headings and marks."""
+    lines = task.description.strip()[: 10 * _MOST_ABOUT].splitlines()
+    paragraphs = "\n".join("" if each.startswith("#") else each.strip() for each in lines)
+    first = next((each for each in paragraphs.split("\n\n") if each.strip()), "")
+    words = " ".join(first.translate(_MARKS).split())
+    return words if len(words) <= _MOST_ABOUT else f"{words[: _MOST_ABOUT - 1]}…"
+
+
 def template_report(board: Board, task: TaskDefinition, lang: str | None = None) -> Report:
     """Return the template of a language, by default the first; its header names the board.
 

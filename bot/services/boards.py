@@ -4,16 +4,17 @@ import io
 import zipfile
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.accounts import DEMO, Person
-from bot.domain.board import Board, Viewer
+from bot.domain.board import Board, SourceVisibility, Viewer
 from bot.domain.errors import UserError, board_moved
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
 from bot.domain.leaderboard import BoardOverview
 from bot.domain.records import BoardExport, ExportedSubmission, JobResult, StoredEvaluation
 from bot.domain.scoring import Score, ScoreValue
+from bot.domain.status import without_quotes
 from bot.domain.submission import Submission
 from bot.ports import Store
 from bot.services.audit import audited
@@ -95,7 +96,7 @@ async def board_archive(
             f"you typed {deletion.typed!r}, which is not the leaderboard's name; nothing was "
             "deleted",
         )
-    parts = _ZipParts(zip_bytes)
+    parts = ZipParts(zip_bytes)
     for version in await store.boards.versions(board.id):
         for name, text in version.definition.files.items():
             parts.add(f"task/{version.number}/{name}", text)
@@ -118,7 +119,7 @@ async def delete_board(
         await tx.boards.delete(board.id, archive.submissions)
 
 
-class _ZipParts:
+class ZipParts:
     """Files as zips of a limited size; a zip is filled before the next one begins."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -223,14 +224,26 @@ async def exported_evaluations(
 ) -> AsyncGenerator[tuple[ExportedSubmission, tuple[StoredEvaluation, ...]], None]:
     """Yield each submission with its measurements, one at a time to limit memory."""
     for each in export.submissions:
-        yield each, await store.results.evaluations(each.submission.id)
+        stored = await store.results.evaluations(each.submission.id)
+        if each.submission.consent is SourceVisibility.NEVER:
+            stored = tuple(
+                replace(one, evaluation=without_quotes(one.evaluation)) for one in stored
+            )
+        yield each, stored
 
 
 async def exported_sources(
     store: Store, export: BoardExport
 ) -> AsyncGenerator[tuple[str, str], None]:
-    """Yield each submitted source once, with the hash by which submissions refer to it."""
-    first = {each.submission.source_hash: each.submission.id for each in export.submissions}
+    """Yield each submitted source once, with the hash by which submissions refer to it.
+
+    Sources are left out that others may not read, as was stated to their submitters.
+    """
+    first = {
+        each.submission.source_hash: each.submission.id
+        for each in export.submissions
+        if each.submission.consent is not SourceVisibility.NEVER
+    }
     for digest, submission in sorted(first.items()):
         yield digest, await store.submissions.source(submission)
 

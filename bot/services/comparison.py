@@ -113,7 +113,7 @@ async def comparable(
     submission = await visible_submission(store, viewer, number)
     board = await board_of(store, submission)
     is_own = submission.person == viewer.person
-    shown = board.visible_to(viewer) and shows_sources(board, clock)
+    shown = board.visible_to(viewer) and shows_sources(board, clock, submission)
     if not (is_own or shown):
         return Comparable()
     earlier = await _earlier(store, submission.person, board, number)

@@ -106,7 +106,7 @@ async def _end_those_of_banned(
     store: Store, version: TaskVersionId, gpu: str
 ) -> tuple[SubmissionId, ...]:
     """End the comparisons of banned people: what is held back is not ranked. Return their runs."""
-    banned = await store.moderation.bans()
+    banned = {*await store.moderation.bans(), *await store.people.deleted()}
     async with store.transaction() as tx:
         if not banned or not await tx.confirmations.lock(version, gpu):
             return ()

@@ -116,7 +116,7 @@ async def contest_of(
     compared = {rival for rival, each in known if not each.is_pending}.difference(gone)
     if len(compared) >= MOST_PAIRS:
         return None
-    aside = {new.person}
+    aside = {new.person, *await tx.people.deleted()}  # whose sources are gone
     if len(gone) >= MOST_PAIRS:  # somebody may withdraw one run after the other to delay this one
         aside |= {each.person for each in await tx.submissions.several(gone)}
     others = [each for each in everyone if each.best.person not in aside]

@@ -124,7 +124,9 @@ async def next_comparison(
         if unjudged and not board.is_open(clock.now()):
             return None
         entrants = await tx.results.entrants(final.task_version, final.gpu)
-        first = rank_entrants(entrants)[: final.top]
+        deleted = await tx.people.deleted()  # whose sources are gone
+        present = [each for each in entrants if each.best.person not in deleted]
+        first = rank_entrants(present)[: final.top]
         final = replace(final, entries=tuple(each.score.submission for each in first))
         await tx.finals.begin(final.id, final.entries or ())
     return await _next_pair(tx, board, final)
@@ -161,6 +163,7 @@ async def _others(tx: Store, final: Final, places: Sequence[FinalPlace]) -> list
     """Return the people who are not in a final, with their best runs that are not entries."""
     inside = {each.score.person for each in places}
     entrants = await tx.results.entrants(final.task_version, final.gpu)
+    inside |= await tx.people.deleted()
     others = [each for each in entrants if each.best.person not in inside]
     return [each for each in others if each.best.submission not in (final.entries or ())]
 

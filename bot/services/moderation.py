@@ -2,17 +2,21 @@
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+from bot.domain.accounts import Person
 from bot.domain.board import Board, Viewer
 from bot.domain.costs import NamedQuota, Quota, QuotaKey
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.records import NamedLimit, SubmissionRules
-from bot.domain.submission import Exclusion, ExclusionKind, RateLimit
-from bot.ports import Store
+from bot.domain.status import SubmissionStatus
+from bot.domain.submission import Ban, Exclusion, ExclusionKind, RateLimit
+from bot.ports import Clock, Store
 from bot.services.audit import audited
 from bot.services.contests import exclude, include
 from bot.services.lookup import find_submission, own_submission
+from bot.services.status import Source, read_submission, source
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Mode
 
@@ -25,16 +29,22 @@ class Decision:
     reason: str
 
 
-async def ban(store: Store, decision: Decision, identity: str) -> int:
+async def ban(
+    store: Store, decision: Decision, identity: str, until: datetime | None = None
+) -> int:
     """Keep a person from submitting; cancel their unfinished submissions and return how many.
 
-    Their checks of tasks are cancelled too.
+    Their checks of tasks are cancelled too. The ban ends by itself at `until`.
 
-    UserError when no person has this identity.
+    UserError when no person has this identity, and for one's own account.
     """
     person = await _person_id(store, identity)
-    async with _audited(store, decision, "ban", f"person {identity}") as tx:
-        await tx.moderation.ban(person, decision.reason)
+    if person == decision.actor:
+        raise UserError("own-account", "this is your own account; choose another person")
+    ban = Ban(decision.reason, until)
+    noted = replace(decision, reason=ban.words)
+    async with _audited(store, noted, "ban", f"person {identity}") as tx:
+        await tx.moderation.ban(person, ban)
         unfinished = await tx.jobs.unfinished_of(person)
         why = f"because its submitter is banned ({decision.reason})"
         await tx.publications.cancel(person, why)
@@ -49,6 +59,40 @@ async def unban(store: Store, decision: Decision, identity: str) -> None:
     async with _audited(store, decision, "unban", f"person {identity}") as tx:
         if not await tx.moderation.unban(person):
             raise UserError("not-banned", "this person is not banned")
+
+
+@dataclass(frozen=True, slots=True)
+class LookedAt:
+    """A submission as an admin sees it, and its owner."""
+
+    status: SubmissionStatus
+    source: Source
+    person: Person | None
+
+
+async def look(
+    store: Store, clock: Clock, decision: Decision, submission: SubmissionId
+) -> LookedAt:
+    """Return anyone's report and source to an admin; recorded in the audit log."""
+    viewer = Viewer(decision.actor, sees_all=True)
+    status = await read_submission(store, clock, viewer, submission)
+    found = await source(store, clock, viewer, submission)
+    if status.submission.person != decision.actor:
+        async with store.transaction() as tx:
+            subject = f"submission {submission}"
+            await tx.audit.record(decision.actor, "look", subject, decision.reason)
+    return LookedAt(status, found, await store.people.get(status.submission.person))
+
+
+async def cancel(store: Store, decision: Decision, submission: SubmissionId) -> int:
+    """Cancel every unfinished job of anyone's submission; return how many there were."""
+    await find_submission(store, submission)
+    async with store.transaction() as tx:
+        stopped = await tx.jobs.request_cancel(submission)
+        if stopped:
+            subject = f"submission {submission}"
+            await tx.audit.record(decision.actor, "cancel", subject, decision.reason)
+    return stopped
 
 
 async def disqualify(store: Store, decision: Decision, submission: SubmissionId) -> None:
@@ -217,7 +261,7 @@ async def submission_rules(store: Store) -> SubmissionRules:
     limits = await store.moderation.limits()
     paused = await store.moderation.board_pauses()
     bans = await store.moderation.bans()
-    people = [(await store.people.get(person), reason) for person, reason in bans.items()]
+    people = [(await store.people.get(person), each) for person, each in bans.items()]
     return SubmissionRules(
         limits=tuple(
             NamedLimit(each, names.get(each.board) if each.board else None) for each in limits
@@ -225,7 +269,7 @@ async def submission_rules(store: Store) -> SubmissionRules:
         pause=await store.moderation.pause_notice(),
         boards={names[board]: notice for board, notice in paused.items() if board in names},
         gpus=await store.moderation.gpu_pauses(),
-        bans=tuple((person, reason) for person, reason in people if person is not None),
+        bans=tuple((person, each) for person, each in people if person is not None),
         quotas=tuple(
             NamedQuota(each, names.get(each.key.board) if each.key.board else None)
             for each in await store.costs.quotas()

@@ -6,8 +6,9 @@ short time. Callers that pass `newest` always get the current state.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from math import fsum, log
 from weakref import WeakKeyDictionary
 
@@ -25,7 +26,7 @@ from bot.domain.leaderboard import (
 )
 from bot.domain.records import FailedRun
 from bot.domain.reference_times import speed_of_light
-from bot.domain.scoring import ScoreValue, Standing, rank_entrants
+from bot.domain.scoring import Entrant, ScoreValue, Standing, entrants, rank_entrants
 from bot.domain.status import QUOTING, disclosed
 from bot.domain.submission import Submission
 from bot.ports import Clock, Store
@@ -101,9 +102,9 @@ async def _read_leaderboard(
     store: Store, version: TaskVersionId, gpu: str, previous: tuple[int, Leaderboard | None]
 ) -> Leaderboard:
     revision, old = previous
-    entrants = await store.results.entrants(version, gpu)
+    entered = await store.results.entrants(version, gpu)
     await asyncio.sleep(0)  # thousands of rows were just read: let other tasks run first
-    entries = rank_entrants(entrants)
+    entries = rank_entrants(entered)
     ranked = {entry.score.person for entry in entries}
     known = {each.submission: each for each in (old.refused if old else ())}
     refused = await _refused(store, (version, gpu), ranked, known)
@@ -157,7 +158,7 @@ async def board_standings(
     shown = await _version(store, board, version)
     own = board.belongs_to(viewer)
     standings = [await _standings(store, board, shown, each, own=own) for each in gpus]
-    if viewer.sees_all or board.access.shows_sources(is_open=True):
+    if viewer.sees_all:
         return tuple(standings)
     return tuple(map(_without_quotes, standings))
 
@@ -278,6 +279,28 @@ def _placement(
 
 def _neighbor(standing: Standing) -> Neighbor:
     return Neighbor(standing.rank, standing.score.value)
+
+
+MOST_CHANGED = 200
+"""The most people with a new best whose earlier ones are read for the ranks of a moment."""
+
+
+async def ranks_at(
+    store: Store, entries: Sequence[Standing], moment: datetime
+) -> Mapping[PersonId, int] | None:
+    """Return the rank that each person had at a moment; None if too many have a new best since.
+
+    Scores that were taken off the board since do not count.
+    """
+    kept = [each for each in entries if each.score.submitted_at <= moment]
+    changed = [each.score for each in entries if each.score.submitted_at > moment]
+    if len(changed) > MOST_CHANGED:
+        return None
+    entered = [Entrant(each.score, each.attempts) for each in kept]
+    for new in changed:
+        scores = await store.results.scores_of(new.person, new.task_version, new.gpu)
+        entered += entrants(each for each in scores if each.submitted_at <= moment)
+    return {each.score.person: each.rank for each in rank_entrants(entered)}
 
 
 async def scaling(store: Store, viewer: Viewer, board_name: str) -> GpuScaling:

@@ -14,7 +14,14 @@ from bot.domain.ids import SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, Topic, Worker
 from bot.domain.records import StoredEvaluation, StoredFile
 from bot.domain.scoring import ScoreValue, pool_of, score
-from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus, disclosed, without_quotes
+from bot.domain.status import (
+    QUOTING,
+    JobStatus,
+    QueuePosition,
+    SubmissionStatus,
+    disclosed,
+    without_quotes,
+)
 from bot.domain.submission import Submission
 from bot.domain.times import show_deadline
 from bot.ports import Clock, Store
@@ -226,23 +233,27 @@ class Source:
 
 
 async def source(store: Store, clock: Clock, viewer: Viewer, submission_id: SubmissionId) -> Source:
-    """Return the viewer's own source at any time, another person's if its board shows it."""
+    """Return one's own source at any time, another person's to admins or if its board shows it."""
     submission = await visible_submission(store, viewer, submission_id)
-    if submission.person != viewer.person:
+    if submission.person != viewer.person and not viewer.sees_all:
         board = await board_of(store, submission)
-        if not shows_sources(board, clock):
-            raise _hidden(submission_id, board)
+        if not shows_sources(board, clock, submission):
+            raise _hidden(submission_id, board, submission.consent)
     text = await store.submissions.source(submission_id)
     return Source(submission_id, submission.file_name, text)
 
 
-def shows_sources(board: Board, clock: Clock) -> bool:
-    """Return whether everyone who sees the board may now read the sources submitted to it."""
-    return board.access.shows_sources(is_open=board.is_open(clock.now()))
+def shows_sources(board: Board, clock: Clock, submission: Submission) -> bool:
+    """Return whether everyone who sees the board may now read the submission's source."""
+    is_open = board.is_open(clock.now())
+    return board.access.shows_sources(is_open=is_open, consent=submission.consent)
 
 
-def _hidden(submission: SubmissionId, board: Board) -> UserError:
+def _hidden(submission: SubmissionId, board: Board, consent: SourceVisibility) -> UserError:
     owned = f"submission {submission} belongs to another person"
+    if consent is SourceVisibility.NEVER is not board.access.source:
+        message = f"{owned}, and when it was submitted its board never showed sources to others"
+        return UserError("hidden-source", message)
     if board.access.source is SourceVisibility.NEVER:
         return UserError("hidden-source", f"{owned}, and its board never shows sources to others")
     if board.deadline is None:
@@ -265,13 +276,15 @@ async def read_submission(
 ) -> SubmissionStatus:
     """Return a submission's status; UserError `unknown-submission` if hidden from the viewer.
 
-    While its source is hidden, other people get no log, warning or exception text, because
-    compilers and programs quote the source there.
+    Other people get its verdict without the text of exceptions, and while its source is hidden, no
+    log and no warning: compilers and programs quote the source there.
     """
     await visible_submission(store, viewer, number)
     status = await submission_status(store, number)
-    if _may_see_source(status, clock, viewer):
+    if _is_private_to(status, viewer):
         return status
+    if _may_see_source(status, clock, viewer):
+        return replace(status, jobs=tuple(map(_without_exception, status.jobs)))
     submission = replace(status.submission, warning="")
     jobs = tuple(_without_log(each) for each in status.jobs)
     return replace(status, submission=submission, jobs=jobs)
@@ -286,13 +299,26 @@ async def read_files(
     return await profile_files(store, submission) if _may_see_source(status, clock, viewer) else ()
 
 
+def _is_private_to(status: SubmissionStatus, viewer: Viewer) -> bool:
+    """Return whether the viewer is the owner or an admin; for the system's own, the creator."""
+    submission, board = status.submission, status.board
+    if is_system_submission(submission.id) and board.belongs_to(viewer):
+        return True
+    return viewer.sees_all or submission.person == viewer.person
+
+
 def _may_see_source(status: SubmissionStatus, clock: Clock, viewer: Viewer) -> bool:
     """Return whether the viewer may see everything that could reveal its source."""
-    submission, board = status.submission, status.board
-    own = viewer.sees_all or submission.person == viewer.person
-    if is_system_submission(submission.id):
-        return own or board.belongs_to(viewer)
-    return own or shows_sources(board, clock)
+    submission = status.submission
+    is_shown = shows_sources(status.board, clock, submission)
+    is_persons = not is_system_submission(submission.id)
+    return (is_persons and is_shown) or _is_private_to(status, viewer)
+
+
+def _without_exception(job: JobStatus) -> JobStatus:
+    if job.evaluation is None or job.evaluation.verdict not in QUOTING:
+        return job
+    return _without_log(job)
 
 
 def _without_log(job: JobStatus) -> JobStatus:

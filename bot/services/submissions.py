@@ -20,7 +20,6 @@ from bot.domain.submission import (
     Submission,
     SubmissionRequest,
     SubmissionState,
-    banned,
 )
 from bot.domain.tasks.lint import python_fault
 from bot.ports import Clock, Store
@@ -46,9 +45,9 @@ async def admit(store: Store, clock: Clock, person: PersonId, *, board: Board, m
     notice = (await store.moderation.board_pauses()).get(board.id)
     if notice is not None:
         raise UserError("paused", f"leaderboard {board.name!r} is paused: {notice}")
-    reason = await store.moderation.ban_of(person)
-    if reason is not None:
-        raise banned(reason)
+    ban = await store.moderation.ban_of(person)
+    if ban is not None:
+        raise ban.refusal
     now = clock.now()
     reached = await store.moderation.limited_by(person, board.id, mode, now)
     if reached is not None:
@@ -262,6 +261,7 @@ async def rejudge_submission(
         gpus=gpus,
         priority=PRIORITIES[Mode.RANKED],
         judged_again=True,
+        consent=earlier.consent,
     )
     async with store.transaction() as tx:
         again = await tx.submissions.add(new)

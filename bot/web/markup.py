@@ -1,13 +1,7 @@
-"""Turns untrusted text into HTML: descriptions of tasks, and highlighted sources.
-
-A description may use headings, code and strong words of Markdown; everything else is escaped. Each
-line is parsed once, in linear time. Paragraphs are wrapped by the browser; tables, lists and
-indented formulas keep their line breaks.
-"""
+"""Turns untrusted text into HTML: highlighted sources, and messages that name a line of one."""
 
 import re
-from collections.abc import Iterator
-from itertools import groupby
+from collections import deque
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -20,64 +14,31 @@ from bot.services.cache import SharedCache, always
 from bot.services.parser_process import BusyError, ParserProcess, TooHardError
 from runners.languages import spec_by_suffix
 
-_HEADING = re.compile(r"#{1,6} (?P<words>.*)")
-_FENCE = re.compile(r" {0,3}(?:```|~~~).*")
-_LINE_BY_LINE = re.compile(r"(?:[ \t]|[-*+|] |\||\d+[.)] ).*")
-"""A line of a list, a table, or an indented formula."""
-_SPAN = re.compile(r"`(?P<code>[^`\n]+)`|\*\*(?P<strong>[^*\n]+)\*\*")
+_LINE = re.compile(
+    r"\((?:[\w.+-]{1,100}, )?line (?P<python>\d{1,6})\)"
+    r"|(?:^|(?<=\s))submission\.\w{1,8}:(?P<compiled>\d{1,6})(?=: )"
+)
+"""Where a message names a line of the submission, as Python's and compilers' errors do."""
 
 
-def marked(text: str) -> Markup:
-    """Return headings, fenced blocks, `code` and **strong** words as HTML, escaped."""
-    return Markup("\n").join(_blocks(clean(text).strip("\n").split("\n")))
+def _last_line(message: str) -> re.Match[str] | None:
+    return next(iter(deque(_LINE.finditer(message), maxlen=1)), None)
 
 
-def _blocks(lines: list[str]) -> Iterator[Markup]:
-    pending: list[str] = []
-    fenced = False
-    for line in lines:
-        heading = None if fenced else _HEADING.fullmatch(line)
-        fence = _FENCE.fullmatch(line) is not None
-        if heading is None and not fence:
-            pending.append(line)
-            continue
-        yield from _block(pending, fenced=fenced)
-        pending = []
-        fenced = fenced != fence
-        if heading is not None:
-            yield Markup("<h2>{}</h2>").format(_spans(heading["words"].rstrip("# ").lstrip()))
-    yield from _block(pending, fenced=fenced)
+def line_of(message: str) -> int | None:
+    """Return the line of the submission that a message names last; None if it names none."""
+    found = _last_line(message)
+    return None if found is None else int(found["python"] or found["compiled"])
 
 
-def _block(lines: list[str], *, fenced: bool) -> Iterator[Markup]:
-    text = "\n".join(lines)
-    if fenced:
-        yield Markup('<pre class="log" tabindex="0">{}</pre>').format(text)
-    else:
-        yield from map(_paragraph, _paragraphs(lines))
-
-
-def _paragraphs(lines: list[str]) -> Iterator[list[str]]:
-    """Yield the lines between empty ones."""
-    groups = groupby(lines, key=lambda line: bool(line.strip()))
-    return (list(group) for filled, group in groups if filled)
-
-
-def _paragraph(lines: list[str]) -> Markup:
-    text = _spans("\n".join(lines))
-    if any(map(_LINE_BY_LINE.fullmatch, lines)):
-        return Markup('<p class="pre">{}</p>').format(text)
-    return Markup("<p>{}</p>").format(text)
-
-
-def _spans(text: str) -> Markup:
-    return Markup(_SPAN.sub(_span, str(escape(text))))  # noqa: S704  escaped just before
-
-
-def _span(match: re.Match[str]) -> str:
-    """Return one span of already escaped text as HTML."""
-    code, strong = match["code"], match["strong"]
-    return f"<strong>{strong}</strong>" if code is None else f"<code>{code}</code>"
+def with_line(message: str, page: str) -> Markup:
+    """Return a message, escaped, in which the line that it names last is a link to `page`."""
+    text = clean(message)
+    found = _last_line(text)
+    if found is None:
+        return escape(text)
+    link = Markup('<a href="{}#line-{}">{}</a>').format(page, line_of(text), found[0])
+    return escape(text[: found.start()]) + link + escape(text[found.end() :])
 
 
 MOST = 50_000

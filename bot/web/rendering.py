@@ -26,7 +26,7 @@ from bot.domain.speedups import show_score
 from bot.domain.times import show_time
 from bot.reports import blocks, escaping
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
-from bot.web.markup import marked
+from bot.web.markup import with_line
 
 _DAY_S = 86_400
 _HOUR_S = 3_600
@@ -82,7 +82,7 @@ FILTERS = {
     "moment": moment,
     "day": day,
     "many": many,
-    "marked": marked,
+    "with_line": with_line,
 }
 """The filters of the templates, by name."""
 
@@ -172,6 +172,7 @@ def environment() -> Environment:
         "navigation": NAVIGATION,
         "me": None,
         "here": "",
+        "back": "",
         "title": "",
     }
     return templates

@@ -5,6 +5,7 @@ request must come from a page of this server (`Sec-Fetch-Site`, else `Origin`), 
 contain the session's CSRF token, called the stamp. Forms have limits on size and time.
 """
 
+import base64
 import hashlib
 import hmac
 import re
@@ -27,6 +28,7 @@ from bot.services.tokens import LIFETIME, BrowserSession, NewToken, session_of
 from bot.web.bodies import form_of
 from bot.web.context import context_of
 from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
 
 STAMP = "stamp"
 """The stamp's field in every acting form."""
@@ -140,6 +142,8 @@ MOST = 64 << 10
 """The most bytes of a form, not counting its file."""
 MOST_WITH_ZIP = MAX_PACKED + MOST
 """The most bytes of a form with a task zip."""
+MOST_WITH_KEPT_ZIP = MAX_PACKED * 4 // 3 + 4 + MOST
+"""The same, where the zip may be in base64, because the form was shown again."""
 _MOST_FIELDS = 500
 
 
@@ -196,11 +200,18 @@ class Fields:
         return tuple(each for each in self.data.getlist(name) if isinstance(each, str))
 
     async def file(self, name: str) -> File | None:
-        """Return an uploaded file; None when none was chosen."""
+        """Return an uploaded file, else the one of the form's last try; None without either."""
         value = self.data.get(name)
         if not isinstance(value, (UploadFile, FastUploadFile)) or not value.filename:
-            return None
+            return self._kept()
         return File(value.filename, await value.read())
+
+    def _kept(self) -> File | None:
+        data, name = self.raw("kept_data"), self.raw("kept_name")
+        try:
+            return File(name, base64.b64decode(data, validate=True)) if data and name else None
+        except ValueError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +269,14 @@ class SubmissionButtons:
     """The stamp of the session in which they are pressed."""
     cancel: bool = False
     again: bool = False
+    fix: bool = False
     ranked: bool = False
     withdraw: bool = False
+
+
+def _passed(status: SubmissionStatus) -> bool:
+    found = [each.evaluation for each in status.jobs]
+    return all(each is not None and each.verdict is Verdict.PASSED for each in found)
 
 
 def submission_buttons(
@@ -278,6 +295,7 @@ def submission_buttons(
         stamp=browser.stamp,
         cancel=not final,
         again=final,
+        fix=final and not _passed(status),
         ranked=status.may_be_ranked,
         withdraw=final and ranked and status.exclusion is None,
     )

@@ -1,6 +1,7 @@
 """The harness program: enters the sandbox, then evaluates requests from standard input."""
 
 import argparse
+import gc
 import os
 import sys
 
@@ -25,8 +26,11 @@ def main() -> int:
         until_orphaned=arguments.serve,
     )
     os.putenv("OMP_WAIT_POLICY", "PASSIVE")  # idle threads must not take the kernel's cores
+    gc.disable()  # collections during the imports take a quarter of the start
     from runners.harness import server  # noqa: PLC0415 - torch is loaded only inside the sandbox
 
+    gc.freeze()
+    gc.enable()
     if arguments.serve:
         return server.serve(isolation, gpu=arguments.gpu_index is not None)
     return server.answer_once(isolation)

@@ -26,6 +26,7 @@ COVERED_ELSEWHERE = {
     "bot/web/routes": "tests/unit/bot/web/test_app.py",
     "bot/remote/client/client.py": "tests/integration/test_commands_at_a_server.py",
     "bot/remote/worker.py": "tests/conformance/test_worker_queue.py",
+    "bot/services/accounts.py": "tests/conformance/test_accounts.py",
     "bot/services/confirmations.py": "tests/conformance/test_confirmations.py",
     "bot/services/contests.py": "tests/conformance/test_confirmation_attacks.py",
     "bot/services/finals.py": "tests/conformance/test_finals.py",

@@ -329,7 +329,8 @@ async def report(bench: Bench, pid: int) -> None:
     tag = re.search(rb"(?i)etag: (\S+)", head)
     known = f"If-None-Match: {tag[1].decode()}\r\n" if tag else ""
     pause = arguments.pause
-    for name, path in (("season plot", f"{page}/season.json"), ("a person", "/people/3")):
+    others = ("season plot", f"{page}/season.json"), ("a person", "/people/3")
+    for name, path in (("the page", page), *others):
         print(f"{name} that nobody has asked for yet: {await bench.first(path):.0f} ms")
     async with bench.results():
         for name, path, headers, wait in (

@@ -37,6 +37,18 @@ async def test_a_holder_that_has_become_slow_gives_no_one_a_time_beyond_reach(
     assert [each[1] for each in await arena.ranks()] == ["bob", "eve", "accomplice"]
 
 
+async def test_nor_a_time_that_is_known_better_than_it_was_measured(arena: Arena) -> None:
+    # The interval of a tenth of the time is a tenth too, so nobody would draw level with it.
+    await arena.ran("accomplice", 100, 8)
+    await arena.ran("eve", 99.9, 8)
+    await arena.compared(ratio=0.1)
+    run = await arena.ran("bob", 95, 8)
+    assert [each.submission for each in await arena.pending()] == [run]
+    request = await arena.compared(ratio=0.95)
+    assert request.rival == "# eve 99.9\n"
+    assert (await arena.ranks())[0][:2] == (1, "bob")
+
+
 async def test_who_shares_a_place_with_the_one_that_was_met_is_met_too(arena: Arena) -> None:
     await arena.ran("accomplice", 100)
     await arena.ran("ada", 100.2)
@@ -141,6 +153,37 @@ async def test_a_better_run_of_ones_own_does_not_lose_what_was_compared(arena: A
     assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (2, "ada")]
     await arena.compared(ratio=0.997)
     assert await arena.ranks() == [(1, "bob", 99.7), (2, "ada", 100)]
+
+
+async def test_who_withdraws_moves_nobody_up_who_was_slower_than_another(arena: Arena) -> None:
+    accomplice = await arena.ran("accomplice", 100)
+    await arena.ran("eve", 100.2)
+    await arena.compared(ratio=1.002)
+    await arena.ran("bob", 99.9)
+    await arena.compared(ratio=0.998)
+    assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (2, "accomplice"), (3, "eve")]
+    viewer = Viewer((await arena.person("accomplice")).id)
+    await withdraw(arena.scene.store, viewer, "", accomplice)
+    await arena.step()
+    assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (2, "eve")]
+    # But nothing that a disqualified run has shown counts.
+    await disqualify(arena.scene.store, Decision(viewer.person, "it waits"), accomplice)
+    assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (1, "eve")]
+
+
+async def test_nor_does_it_if_the_one_who_withdraws_had_met_the_first(arena: Arena) -> None:
+    await arena.ran("bob", 100)
+    accomplice = await arena.ran("accomplice", 100.3)
+    await arena.compared(ratio=1.003)
+    await arena.ran("eve", 100.7)
+    await arena.compared(ratio=1.0)
+    ranks = [(1, "bob"), (2, "accomplice"), (2, "eve")]
+    assert [each[:2] for each in await arena.ranks()] == ranks
+    assert not await arena.pending()
+    viewer = Viewer((await arena.person("accomplice")).id)
+    await withdraw(arena.scene.store, viewer, "", accomplice)
+    await arena.step()
+    assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (2, "eve")]
 
 
 @pytest.mark.parametrize("how", ["disqualified", "withdrawn", "fails"])

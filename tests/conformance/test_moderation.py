@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import Exclusion, ExclusionKind, RateLimit
+from bot.domain.submission import Ban, Exclusion, ExclusionKind, RateLimit
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene, make_evaluation
@@ -18,12 +18,51 @@ async def test_a_ban_has_a_reason_until_it_is_lifted(scene: Scene) -> None:
     moderation = scene.store.moderation
     assert await moderation.ban_of(scene.ada.id) is None
     assert not await moderation.unban(scene.ada.id)
-    await moderation.ban(scene.ada.id, "forged times")
-    await moderation.ban(scene.ada.id, "forged times, twice")
-    assert await moderation.ban_of(scene.ada.id) == "forged times, twice"
-    assert await moderation.bans() == {scene.ada.id: "forged times, twice"}
+    await moderation.ban(scene.ada.id, Ban("forged times"))
+    await moderation.ban(scene.ada.id, Ban("forged times, twice"))
+    assert await moderation.ban_of(scene.ada.id) == Ban("forged times, twice")
+    assert await moderation.bans() == {scene.ada.id: Ban("forged times, twice")}
     assert await moderation.unban(scene.ada.id)
     assert await moderation.ban_of(scene.ada.id) is None
+
+
+async def test_a_ban_ends_by_itself(scene: Scene, clock: ManualClock) -> None:
+    moderation, ada = scene.store.moderation, scene.ada.id
+    ban = Ban("a flood", clock.now() + HOUR)
+    await moderation.ban(ada, ban)
+    assert await moderation.bans() == {ada: ban}
+    with pytest.raises(UserError, match=r"banned from submitting until 20.*: a flood"):
+        await scene.submit()
+    clock.advance(HOUR.total_seconds())
+    assert await moderation.ban_of(ada) is None
+    assert await moderation.bans() == {}
+    await scene.submit()
+    assert not await moderation.unban(ada)
+    await moderation.ban(ada, Ban("for good"))
+    assert await moderation.ban_of(ada) == Ban("for good")
+
+
+async def test_the_role_of_a_server_is_kept_by_its_id(scene: Scene) -> None:
+    moderation = scene.store.moderation
+    assert await moderation.parts() == {}
+    assert await moderation.claim_part("discord:1", "admin", HOUR)
+    assert not await moderation.claim_part("discord:1", "admin", HOUR)
+    assert await moderation.parts() == {}
+    await moderation.keep_part("discord:1", "admin", "5")
+    await moderation.keep_part("discord:2", "admin", "7")
+    assert await moderation.parts() == {("discord:1", "admin"): "5", ("discord:2", "admin"): "7"}
+    assert not await moderation.claim_part("discord:1", "admin", HOUR)
+    await moderation.keep_part("discord:1", "admin", "6")
+    assert (await moderation.parts())["discord:1", "admin"] == "6"
+
+
+async def test_a_role_that_was_never_made_is_claimed_again_after_the_lease(
+    scene: Scene, clock: ManualClock
+) -> None:
+    moderation = scene.store.moderation
+    assert await moderation.claim_part("discord:1", "admin", HOUR)
+    clock.advance(HOUR.total_seconds())
+    assert await moderation.claim_part("discord:1", "admin", HOUR)
 
 
 async def test_an_excluded_submission_keeps_its_result_and_loses_its_score(scene: Scene) -> None:
@@ -124,7 +163,7 @@ async def test_a_limit_and_a_ban_hold_in_the_moment_in_which_a_submission_is_sto
         await scene.submit()
     assert refusal.value.moments == {"in 60 min": clock.now() + HOUR}
     clock.advance(3601)
-    await scene.store.moderation.ban(scene.ada.id, "forged times")
+    await scene.store.moderation.ban(scene.ada.id, Ban("forged times"))
     with pytest.raises(UserError, match="banned from submitting: forged times"):
         await scene.submit()
     assert len(await scene.store.submissions.history(scene.ada.id)) == 1
@@ -137,7 +176,7 @@ async def test_what_is_judged_again_is_kept_out_by_nothing_and_counts_for_nothin
     for _ in range(3):
         await scene.submit(judged_again=True)
     await scene.submit()
-    await scene.store.moderation.ban(scene.ada.id, "forged times")
+    await scene.store.moderation.ban(scene.ada.id, Ban("forged times"))
     await scene.submit(judged_again=True)
     assert len(await scene.store.submissions.history(scene.ada.id)) == 5
 

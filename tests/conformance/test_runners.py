@@ -29,6 +29,8 @@ from tests.doubles.ray.local import CPU_NODE, LocalRay, local_ray
 
 LONG_S = 300
 """A time limit that nothing reaches; at Modal who has another one is in another queue."""
+KERNEL_S = 0.3
+"""After a call told of its progress, its kernel runs by then."""
 
 pytestmark = [
     pytest.mark.timeout(300),  # at Modal every call begins a container
@@ -153,6 +155,16 @@ def ignore(_: Progress) -> None:
     return
 
 
+async def begun(place: Place, call: CallId) -> "asyncio.Task[Evaluation]":
+    """Wait for a call, which has told of its progress or ended when this returns."""
+    told = asyncio.Event()
+    waiting = asyncio.create_task(place.runner.wait(call, lambda _: told.set()))
+    heard = asyncio.create_task(told.wait())
+    await asyncio.wait({waiting, heard}, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+    heard.cancel()
+    return waiting
+
+
 async def test_it_offers_what_it_was_asked_to_have(place: Place) -> None:
     offered = await place.runner.capabilities()
     assert offered.gpus == {CPU: 1}
@@ -240,12 +252,8 @@ async def test_an_endless_kernel_is_a_verdict_and_no_error(place: Place) -> None
 
 async def test_a_lost_machine_is_an_error_for_that_call_alone(place: Place) -> None:
     lost = await place.runner.start(make_request(place.source_that_is_lost))
-    begun = asyncio.Event()
-    waiting = asyncio.create_task(place.runner.wait(lost, lambda _: begun.set()))
     # A machine that is lost before it has the call is replaced, and the call begun anew.
-    heard = asyncio.create_task(begun.wait())
-    await asyncio.wait({waiting, heard}, timeout=60, return_when=asyncio.FIRST_COMPLETED)
-    heard.cancel()
+    waiting = await begun(place, lost)
     await place.lose_machine()
     with pytest.raises(RunnerError):
         await waiting
@@ -257,8 +265,8 @@ async def test_a_cancelled_call_ends_and_the_next_one_runs(place: Place) -> None
     running = await place.runner.start(make_request(ENDLESS, timeout_s=60))
     queued = await place.runner.start(make_request(ENDLESS, timeout_s=60))
     following = await place.runner.start(make_request())
-    waiting = asyncio.create_task(place.runner.wait(running, ignore))
-    await asyncio.wait({waiting}, timeout=1.0)
+    waiting = await begun(place, running)
+    await asyncio.wait({waiting}, timeout=KERNEL_S)
     await place.runner.cancel(queued)
     await place.runner.cancel(running)
     with pytest.raises(RunnerError):
@@ -279,8 +287,8 @@ async def test_an_unknown_call_is_an_error(place: Place) -> None:
 
 async def test_closing_ends_every_call_and_process(place: Place) -> None:
     call = await place.runner.start(make_request(ENDLESS, timeout_s=60))
-    waiting = asyncio.create_task(place.runner.wait(call, ignore))
-    await asyncio.wait({waiting}, timeout=2.5)
+    waiting = await begun(place, call)
+    await asyncio.wait({waiting}, timeout=KERNEL_S)
     harnesses = _harnesses()
     await place.runner.aclose()
     with pytest.raises(RunnerError):

@@ -16,7 +16,7 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Notice, Topic
 from bot.domain.publication import PublishRequest
-from bot.domain.submission import Exclusion, ExclusionKind, RateLimit
+from bot.domain.submission import Ban, Exclusion, ExclusionKind, RateLimit
 from bot.ports import Clock, Store
 from bot.services import moderation as moderate
 from bot.services import tokens
@@ -151,11 +151,11 @@ async def test_of_two_that_wait_for_each_other_each_is_stored_whole_or_fails(sce
     async def ban(first: int) -> None:
         other = 1 - first
         async with store.transaction() as tx:
-            await tx.moderation.ban(people[first].id, f"by {first}")
+            await tx.moderation.ban(people[first].id, Ban(f"by {first}"))
             began[first].set()
             with suppress(TimeoutError):  # a store may let only one of them begin
                 await asyncio.wait_for(began[other].wait(), 0.3)
-            await tx.moderation.ban(people[other].id, f"by {first}")
+            await tx.moderation.ban(people[other].id, Ban(f"by {first}"))
             await tx.audit.record(None, "ban", str(first), "")
 
     ended = await asyncio.wait_for(asyncio.gather(ban(0), ban(1), return_exceptions=True), 20)
@@ -315,7 +315,7 @@ async def _something_to_change(scene: Scene, clock: Clock) -> Recorded:
     eve = await store.people.ensure("local:eve", "eve")
     await Scene(store, scene.board, bob).submit()
     mine, excluded = await scene.submit(), await scene.submit()
-    await store.moderation.ban(eve.id, "")
+    await store.moderation.ban(eve.id, Ban(""))
     await store.moderation.exclude(Exclusion(excluded.id, ExclusionKind.DISQUALIFIED, ""))
     await store.moderation.pause("")
     await store.moderation.pause_board(scene.board.id, "")

@@ -24,6 +24,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.discord.limits import Limits, Rates
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.guilds import Guild
+from tests.doubles.discord.model.people import Role
 from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.discord.users.person import Person
@@ -93,6 +94,17 @@ class Room:
     def results(self) -> Channel:
         """Return the board's public thread."""
         (found,) = (each for each in self.channel.threads if not each.private)
+        return found
+
+    async def admin_role(self) -> Role:
+        """Return the role of admins that the bot makes."""
+
+        def made() -> Role | None:
+            roles = self.guild.roles.values()
+            return next((each for each in roles if each.name == "Leaderboard Admin"), None)
+
+        found = await self.server.wait_for(made)
+        assert found is not None
         return found
 
     def reports(self, submission: Submission, *places: Channel) -> int:

@@ -37,7 +37,7 @@ from unittest.mock import patch
 from pydantic import BaseModel
 
 from runners.contract import comparison, evaluation
-from tests.doubles.huge_pages import use_huge_pages
+from runners.harness.sandbox.syscalls import use_huge_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTS_S = 60
@@ -76,8 +76,8 @@ IMPORTED = {
 """What each kind of template imports; what a harness needs comes first."""
 FORKED = {"doors and judge", "container"}
 """Kinds that are forked from "judge", because importing torch takes seconds."""
-BRIEF_ROUNDS = evaluation.RoundPolicy(looks=(3,), samples=10)
-"""The rounds of a ranked run: a fifth of the usual work. The usual rounds have their own tests."""
+BRIEF_ROUNDS = evaluation.RoundPolicy(looks=(2,), samples=5)
+"""The rounds of a ranked run: a tenth of the usual work. The usual rounds have their own tests."""
 JUDGING = {"demo", "judge", "submit", "task", "up", "worker"}
 """Commands that start harnesses where the runner is local."""
 
@@ -218,6 +218,7 @@ def main() -> None:
 
 
 def _be_template(kind: str) -> None:
+    gc.disable()
     for name in IMPORTED[kind]:
         importlib.import_module(name)
         if name in _JUDGE:
@@ -225,8 +226,9 @@ def _be_template(kind: str) -> None:
     if _DOORS[0] in sys.modules:
         importlib.import_module("bot.cli.app").build()
     gc.freeze()
+    gc.enable()
     _end_threads()
-    use_huge_pages()
+    use_huge_pages(STARTS_S)
     serve(socket.socket(fileno=os.dup(0)))
 
 

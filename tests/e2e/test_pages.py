@@ -30,8 +30,8 @@ pytestmark = [
     pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is not installed"),
 ]
 PAGES = (
-    "/", "/boards/vectoradd", "/boards/vectoradd/task",
-    "/boards/vectoradd/gpus", "/queue", "/docs", "/people/{hostile}", "/submissions/{best}",
+    "/", "/boards/vectoradd", "/boards/vectoradd/gpus", "/queue", "/docs", "/docs/verdicts",
+    "/people/{hostile}", "/submissions/{best}",
     "/submissions/{running}",
     "/submissions/{best}/compare?with={refused}", "/competitions/Spring%20cup", "/nothing",
 )  # fmt: skip
@@ -280,6 +280,45 @@ async def test_a_submission_goes_on_to_its_report(scene: Scene, page: Page) -> N
     await scene.shown.judge("A100")
     await expect(page.get_by_text("Passed, ranked on A100")).to_be_visible()
     await expect(page.get_by_role("status")).to_have_count(0)
+
+
+_HIDE = """(hidden) => {
+  Object.defineProperty(document, "hidden", { get: () => Boolean(hidden), configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+_NOTED = """
+window.noted = [];
+window.Notification = class extends EventTarget {
+  static permission = "default";
+  static requestPermission = async () => "granted";
+  constructor(text) { super(); window.noted.push(text); }
+};
+"""
+
+
+async def test_a_hidden_tab_keeps_no_connection_and_notifies_of_the_end(
+    scene: Scene, page: Page
+) -> None:
+    await page.add_init_script(_NOTED)
+    own = await scene.shown.submit("Leslie", "vectoradd", ("A100",))
+    asked: list[Request] = []
+    page.on("request", lambda each: asked.append(each) if each.url.endswith("/events") else None)
+    await page.goto(f"{scene.url}/submissions/{own.id}")
+    await expect(page).to_have_title(f"Queued · Submission {own.id}")
+    await page.get_by_role("button", name="Notify me when it ends").click()
+    await expect(page.get_by_text("You will be notified")).to_be_visible()
+    async with page.expect_event("requestfailed", lambda each: each in asked):
+        await page.evaluate(_HIDE, "hidden")
+    assert len(asked) == 1
+    await page.evaluate(_HIDE, "")
+    await expect(page.get_by_role("status")).to_contain_text("A100: queued")
+    assert len(asked) == 2
+    await page.evaluate("document.querySelector('[data-reload]').removeAttribute('data-reload')")
+    await page.evaluate("() => Object.defineProperty(document, 'hidden', { get: () => true })")
+    await scene.shown.judge("A100")
+    await expect(page).to_have_title(f"Passed · Submission {own.id}")
+    await expect(page.get_by_text("You will be notified")).to_be_hidden()
+    assert await page.evaluate("window.noted") == [f"Passed · Submission {own.id}"]
 
 
 async def test_a_difference_has_two_columns_where_there_is_room_and_else_one(scene: Scene) -> None:

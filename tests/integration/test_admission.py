@@ -92,7 +92,8 @@ async def test_a_ban_at_the_moment_of_a_rush_leaves_nothing_to_run(
     postgres_store: PostgresStore, copies: list[PostgresStore], clock: ManualClock
 ) -> None:
     scene = await set_up(postgres_store)
-    deed = Decision(scene.ada.id, "floods the queue")
+    carol = await postgres_store.people.ensure("local:carol", "carol")
+    deed = Decision(carol.id, "floods the queue")
     answers, _ = await asyncio.gather(
         rush(scene, copies, clock, *[Mode.TEST] * 40),
         moderation.ban(postgres_store, deed, scene.ada.identity),

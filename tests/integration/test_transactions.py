@@ -12,7 +12,7 @@ from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import PersonId
 from bot.domain.job import SYSTEM_PRIORITY
-from bot.domain.submission import NewSubmission
+from bot.domain.submission import Ban, NewSubmission
 from bot.ports import Store
 from bot.services import moderation
 from bot.services.moderation import Decision
@@ -88,7 +88,7 @@ async def test_a_process_killed_after_the_record_leaves_both(
     with suppress(ProcessLookupError):
         process.kill()
     await process.wait()
-    assert await scene.store.moderation.ban_of(bob.id) == "forged times"
+    assert await scene.store.moderation.ban_of(bob.id) == Ban("forged times")
     assert [row.action for row in await scene.store.audit.rows()] == ["ban"]
 
 

@@ -112,7 +112,7 @@ def test_one_pool_times_the_ranked_runs_of_a_gpu_type(site: Site) -> None:
     assert f"timed only by pool {OWN}" in site.done("show", BOARD, "--gpu", "A100")
     assert "timed only" not in site.done("show", BOARD, "--gpu", "H100")
     assert f"timed only by pool {OWN}" in site.client.get(f"/boards/{BOARD}?gpu=A100").text
-    assert f"timed only by pool {OWN}" in site.client.get(f"/boards/{BOARD}/task").text
+    assert f"timed only by pool {OWN}" in site.client.get(f"/boards/{BOARD}").text
     board = site.client.get(f"/api/v1/leaderboards/{BOARD}").json()
     assert board["pools"] == {"A100": OWN}
 

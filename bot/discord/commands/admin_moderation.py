@@ -1,11 +1,15 @@
 """`/admin pause|resume|disqualify|requalify|rejudge|final|ban|unban`: who is ranked and submits."""
 
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Literal
+
 import discord
 from discord import app_commands
 
 from bot.discord import options, roles
 from bot.discord.context import FRONT_END, Interaction, Tree, add_commands, context_of
-from bot.discord.escaping import line
+from bot.discord.escaping import discord_time, line
 from bot.discord.interaction_claims import replying
 from bot.domain.errors import UserError
 from bot.domain.finals import DEFAULT_TOP, LEAST_TOP, MOST_TOP, FinalRequest
@@ -137,18 +141,30 @@ async def rejudge(interaction: Interaction, number: options.Number, reason: _Rea
         await answer.conclude(f"Submission #{number} is judged again as #{again.id}.")
 
 
+_Lasts = Literal["1 day", "3 days", "7 days", "30 days"]
+_DAYS: Mapping[_Lasts, int] = {"1 day": 1, "3 days": 3, "7 days": 7, "30 days": 30}
+
+
 @app_commands.command(
     description="Ban a person from submitting and stop their unfinished submissions"
 )
-@app_commands.describe(who="The person", reason="Shown to the person")
-async def ban(interaction: Interaction, who: discord.User, reason: _Reason) -> None:
+@app_commands.describe(
+    who="The person",
+    reason="Shown to the person",
+    lasts="When the ban ends by itself (default: when an admin lifts it)",
+)
+async def ban(
+    interaction: Interaction, who: discord.User, reason: _Reason, lasts: _Lasts | None = None
+) -> None:
     """Cancel unfinished submissions; judged ones keep their results and ranks."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
         await context.person(who)  # a person who never submitted can be banned too
-        stopped = await moderation.ban(context.store, decision, f"{FRONT_END}:{who.id}")
-        words = f"{line(who.name)} may no longer submit."
+        until = None if lasts is None else context.clock.now() + timedelta(days=_DAYS[lasts])
+        stopped = await moderation.ban(context.store, decision, f"{FRONT_END}:{who.id}", until)
+        end = "" if until is None else f" until {discord_time(until)}"
+        words = f"{line(who.name)} may not submit{end}."
         if stopped:
             noun = "submission was" if stopped == 1 else "submissions were"
             words += f" {stopped} unfinished {noun} stopped."

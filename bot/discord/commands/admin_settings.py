@@ -1,4 +1,4 @@
-"""`/admin limit|unlimit|limits|channel-allow|channel-forbid|notices`: limits and channels."""
+"""`/admin limit|unlimit|limits|channel-allow|channel-forbid|roles|notices`: settings."""
 
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
@@ -8,7 +8,8 @@ import discord
 from discord import app_commands
 from typing_extensions import override
 
-from bot.discord import channels, notifications, options, roles
+from bot.discord import notifications, options, roles
+from bot.discord.alerts import ALERTS
 from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.interaction_claims import replying
 from bot.domain.costs import Quota, QuotaKey, Unit
@@ -25,7 +26,9 @@ from runners.contract.task import Mode
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
-    add_commands(tree, "admin", limit, unlimit, limits, allow, forbid, notices)
+    add_commands(
+        tree, "admin", limit, unlimit, limits, allow, forbid, choose_roles, alerts, notices
+    )
 
 
 _Reason = app_commands.Range[str, 0, 300]
@@ -189,7 +192,7 @@ async def allow(
         store = context_of(interaction).store
         decision = await roles.admin_decision(interaction, channel.name)
         async with _audited(store, decision, "channel-allow", channel) as tx:
-            await tx.moderation.open_channel(channels.guild_key(channel.guild.id), str(channel.id))
+            await tx.moderation.open_channel(roles.guild_key(channel.guild.id), str(channel.id))
         await answer.conclude(f"Submissions are allowed in {channel.mention}.")
 
 
@@ -202,10 +205,39 @@ async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None
         decision = await roles.admin_decision(interaction, channel.name)
         async with _audited(store, decision, "channel-forbid", channel) as tx:
             if not await tx.moderation.close_channel(
-                channels.guild_key(channel.guild.id), str(channel.id)
+                roles.guild_key(channel.guild.id), str(channel.id)
             ):
                 raise UserError("not-allowed", f"#{channel.name} was not an allowed channel")
         await answer.conclude(f"Submissions are no longer allowed in {channel.mention}.")
+
+
+@app_commands.command(name="roles", description="Choose which roles give rights in this server")
+@app_commands.describe(
+    admin="Whose members are admins, in place of Leaderboard Admin",
+    creator="Whose members may create boards, in place of Leaderboard Creator",
+)
+async def choose_roles(
+    interaction: Interaction,
+    admin: discord.Role | None = None,
+    creator: discord.Role | None = None,
+) -> None:
+    """Replace the roles that the bot made; without options, show the present ones."""
+    async with replying(interaction) as answer:
+        decision = await roles.admin_decision(interaction, "")
+        context, chosen = context_of(interaction), {roles.ADMIN: admin, roles.CREATOR: creator}
+        for name, role in chosen.items():
+            if role is not None:
+                roles.require_choosable(interaction, name, role)
+        async with context.store.transaction() as tx:
+            for name, role in chosen.items():
+                if role is not None:
+                    key, purpose = roles.guild_key(role.guild.id), roles.PURPOSES[name]
+                    await tx.moderation.keep_part(key, purpose, str(role.id))
+                    subject = f"role {role.id} of guild {role.guild.id}"
+                    await tx.audit.record(decision.actor, f"{purpose}-role", subject, role.name)
+        await context.snapshot.refresh(context.store)
+        admins, creators = (roles.role_words(interaction, name) for name in roles.PURPOSES)
+        await answer.conclude(f"Admins have {admins}. Creators of boards have {creators}.")
 
 
 def _audited(
@@ -217,6 +249,39 @@ def _audited(
 def _subject(channel: discord.TextChannel) -> str:
     """Return a channel as the subject of an audit entry."""
     return f"channel {channel.id} of guild {channel.guild.id}"
+
+
+@app_commands.command(description="Choose the channel that is told when something is wrong")
+@app_commands.describe(channel="The channel, which only admins should see (default: no channel)")
+async def alerts(interaction: Interaction, channel: discord.TextChannel | None = None) -> None:
+    """Tell it of lost workers, stuck queues, cards out of service and near-identical sources."""
+    async with replying(interaction) as answer:
+        decision = await roles.admin_decision(interaction, "")
+        context, guild = context_of(interaction), interaction.guild_id or 0
+        if channel is not None:
+            _require_writable(channel)
+        part = "" if channel is None else str(channel.id)
+        subject = f"guild {guild}" if channel is None else _subject(channel)
+        async with context.store.transaction() as tx:
+            await tx.moderation.keep_part(roles.guild_key(guild), ALERTS, part)
+            await tx.audit.record(decision.actor, "alerts", subject, "")
+        await context.snapshot.refresh(context.store)
+        if channel is None:
+            await answer.conclude("No channel is told of alerts.")
+            return
+        words = "" if not _everyone_sees(channel) else " Every member of this server can read it."
+        await answer.conclude(f"{channel.mention} is told of alerts.{words}")
+
+
+def _everyone_sees(channel: discord.TextChannel) -> bool:
+    return channel.permissions_for(channel.guild.default_role).view_channel
+
+
+def _require_writable(channel: discord.TextChannel) -> None:
+    if not channel.permissions_for(channel.guild.me).send_messages:
+        raise UserError(
+            "not-allowed", f"I cannot write in #{channel.name}; give me permission first"
+        )
 
 
 @app_commands.command(description="Choose notifications for this channel")
@@ -237,10 +302,7 @@ async def notices(
     """Set what the channel is notified of; never of boards that some members may not see."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
-        if not channel.permissions_for(channel.guild.me).send_messages:
-            raise UserError(
-                "not-allowed", f"I cannot write in #{channel.name}; give me permission first"
-            )
+        _require_writable(channel)
         context = context_of(interaction)
         choices = {
             NotificationKind.COMPETITION: competition,

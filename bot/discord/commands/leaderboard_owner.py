@@ -160,10 +160,8 @@ class _BoardMenu(discord.ui.Select[Any]):
 class DeletionForm(discord.ui.Modal, title="Delete a leaderboard"):
     """A form that asks for the exact name again."""
 
-    typed: discord.ui.TextInput[Any] = discord.ui.TextInput(label="The board's exact name")
-    reason: discord.ui.TextInput[Any] = discord.ui.TextInput(
-        label="Reason", required=False, max_length=300
-    )
+    typed: options.FormField = options.text_field("The board's exact name")
+    reason: options.FormField = options.text_field("Reason", required=False)
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -173,7 +171,9 @@ class DeletionForm(discord.ui.Modal, title="Delete a leaderboard"):
     async def on_submit(self, interaction: Interaction) -> None:
         async with replying(interaction) as answer:
             viewer = await roles.viewer_of(interaction)
-            deletion = boards.Deletion(self.name, self.typed.value, self.reason.value)
+            deletion = boards.Deletion(
+                self.name, options.typed_into(self.typed), options.typed_into(self.reason)
+            )
             store = context_of(interaction).store
             archive = await boards.board_archive(store, viewer, deletion, zip_bytes=FILE_BYTES)
             where = await _send_archives(answer, _archive_drafts(self.name, archive))
@@ -229,10 +229,8 @@ async def competition_delete(
 class _CompetitionConfirmation(discord.ui.Modal, title="Delete a competition"):
     """A form that asks for the competition's exact name again."""
 
-    typed: discord.ui.TextInput[Any] = discord.ui.TextInput(label="The competition's exact name")
-    reason: discord.ui.TextInput[Any] = discord.ui.TextInput(
-        label="Reason", required=False, max_length=300
-    )
+    typed: options.FormField = options.text_field("The competition's exact name")
+    reason: options.FormField = options.text_field("Reason", required=False)
 
     def __init__(self, name: str, *, with_boards: bool) -> None:
         super().__init__()
@@ -245,7 +243,7 @@ class _CompetitionConfirmation(discord.ui.Modal, title="Delete a competition"):
             roles.require(interaction, roles.ADMIN)
             context, viewer = context_of(interaction), await roles.viewer_of(interaction)
             store, clock = context.store, context.clock
-            competitions.require_typed(self.name, self.typed.value)
+            competitions.require_typed(self.name, options.typed_into(self.typed))
             found = await competitions.own_competition(store, clock, viewer, self.name)
             names = ", ".join(each.name for each in found.boards)
             states, words = None, f"Its boards stay: {names}."
@@ -253,7 +251,12 @@ class _CompetitionConfirmation(discord.ui.Modal, title="Delete a competition"):
                 states, where = await _send_boards(answer, viewer, found.boards)
                 words = f"So are its boards: {names}. Their tasks and all sources are in {where}."
             await competitions.delete_competition(
-                store, clock, viewer, self.name, reason=self.reason.value, archives=states
+                store,
+                clock,
+                viewer,
+                self.name,
+                reason=options.typed_into(self.reason),
+                archives=states,
             )
             text = Text(f"The competition is deleted. {words}", Tone.GOOD)
             await answer.conclude(Report(f"Competition {self.name}", (text,)))

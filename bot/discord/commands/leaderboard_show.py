@@ -164,7 +164,8 @@ def command_lines(tree: Tree, rights: Collection[str]) -> Iterator[str]:
         yield f"**/{group}** {' '.join(names)}"
     for kind, action in _MENUS.items():
         for menu in tree.get_commands(type=kind):
-            yield f"{action} > Apps > `{menu.name}`"
+            if menu.default_permissions is None or roles.ADMIN in rights:
+                yield f"{action} > Apps > `{menu.name}`"
 
 
 def may_use(command: app_commands.Command[Any, ..., Any], rights: Collection[str]) -> bool:

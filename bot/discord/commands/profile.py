@@ -1,24 +1,29 @@
-"""`/profile link|tokens|revoke|notices`: tokens for programs, and own notifications."""
+"""`/profile link|tokens|revoke|notices|export|delete`: tokens, notifications, one's own data."""
 
+from contextlib import suppress
 from typing import Literal
 
+import discord
 from discord import app_commands
+from typing_extensions import override
 
 from bot.discord import notifications, options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
+from bot.discord.draw import FILE_BYTES, MessageDraft
 from bot.discord.escaping import line
-from bot.discord.interaction_claims import replying
+from bot.discord.interaction_claims import direct_response, replying
 from bot.domain.accounts import scope_of
+from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
 from bot.domain.notifications import NotificationKind
-from bot.reports.blocks import Column, Report, Table
-from bot.services import notify
+from bot.reports.blocks import Attachment, Column, Report, Table
+from bot.services import accounts, notify
 from bot.services.tokens import create_token, revoke_token
 
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
-    add_commands(tree, "profile", link, tokens, revoke, notices)
+    add_commands(tree, "profile", link, tokens, revoke, notices, export, delete)
 
 
 @app_commands.command(description="Create a personal token for the command line and other programs")
@@ -101,3 +106,58 @@ async def notices(
         await answer.conclude(
             f"You get notifications about: {notifications.describe_kinds(kinds)}."
         )
+
+
+@app_commands.command(description="Get everything that is stored about you, as a zip")
+async def export(interaction: Interaction) -> None:
+    """Send it only to this person, in several zips if one would be too large."""
+    async with replying(interaction) as answer:
+        context = context_of(interaction)
+        person = await context.person(interaction.user)
+        found = await accounts.export_account(context.store, person.id, FILE_BYTES)
+        whole = len(found.zips) == 1
+        drafts = [
+            MessageDraft(
+                "Your data" if whole else f"Your data, part {number} of {len(found.zips)}",
+                (Attachment("podium.zip" if whole else f"podium-{number}.zip", data),),
+            )
+            for number, data in enumerate(found.zips, start=1)
+        ]
+        await answer.show_all(drafts)
+
+
+@app_commands.command(description="Delete your account and your data; scores stay without a name")
+async def delete(interaction: Interaction) -> None:
+    """Ask for a typed word before anything is deleted."""
+    async with direct_response(interaction):
+        await interaction.response.send_modal(DeletionOfAccount())
+
+
+_WORD = "delete"
+
+
+class DeletionOfAccount(discord.ui.Modal, title="Delete your account"):
+    """A form that asks for a word, because nothing brings the data back."""
+
+    typed: options.FormField = options.text_field(
+        f"Type {_WORD}",
+        about="Deletes sources, reports, tokens, settings. Scores stay as 'deleted account'.",
+    )
+
+    @override
+    async def on_submit(self, interaction: Interaction) -> None:
+        async with replying(interaction) as answer:
+            if options.typed_into(self.typed).strip().casefold() != _WORD:
+                raise UserError(
+                    "not-typed", f"type {_WORD} to delete your account; it is unchanged"
+                )
+            context = context_of(interaction)
+            person = await context.person(interaction.user)
+            threads = await accounts.delete_account(context.store, context.clock, person.id)
+            await answer.conclude(
+                "Your account is deleted: sources, reports, tokens and settings. Scores stay as "
+                "those of a deleted account. Messages in channels and the audit log stay."
+            )
+            for thread in threads:
+                with suppress(discord.HTTPException):
+                    await interaction.client.http.delete_channel(int(thread))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from bot.domain.api.base import WHOLE, GpuName, Name, Reason, RequestBody, ResponseBody, Time
+from bot.domain.api.base import WHOLE, GpuName, Name, Reason, RequestBody, ResponseBody, Time, Zoned
 from bot.domain.costs import MOST_QUOTA, CostReport, Prices, Unit, Usage, UsageKind, cost
 from bot.domain.finals import DEFAULT_TOP, LEAST_TOP, MOST_TOP, Final, FinalRow
 from bot.domain.scoring import PairRatio
@@ -26,6 +26,12 @@ class PersonDecision(DecisionBody):
     """A decision about one person, named by identity, such as `discord:17`."""
 
     identity: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class BanOrder(PersonDecision):
+    """Whom to ban, and until when; without `until`, until the ban is lifted."""
+
+    until: Zoned | None = None
 
 
 class PauseDecision(DecisionBody):
@@ -200,11 +206,12 @@ class LimitAnswer(ResponseBody):
 
 
 class BanAnswer(ResponseBody):
-    """A banned person, and the reason."""
+    """A banned person, the reason, and when the ban ends by itself."""
 
     identity: str
     name: str
     reason: str
+    until: datetime | None = None
 
 
 class RulesAnswer(ResponseBody):

@@ -1,8 +1,9 @@
 """The base classes of all bodies, and fields that several have."""
 
+from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from runners.contract.task import GPU_NAME
 from runners.contract.wire import Wire
@@ -63,3 +64,9 @@ class Time(ResponseBody):
     it was reported."""
     claimed_ns: float | None = None
     """What the submission's own clock says, if it was asked; it decides nothing."""
+
+
+Zoned = Annotated[
+    AwareDatetime, Field(ge=datetime(1971, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))
+]
+"""With a time zone, in years that can be represented in every zone."""

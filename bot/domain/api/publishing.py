@@ -1,12 +1,12 @@
 """The bodies for publishing boards and competitions, for checks, and for competitions."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AwareDatetime, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from bot.domain.api.base import WHOLE, GpuName, Name, RequestBody, ResponseBody
+from bot.domain.api.base import WHOLE, GpuName, Name, RequestBody, ResponseBody, Zoned
 from bot.domain.api.boards import BoardLine
 from bot.domain.board import SourceVisibility, Visibility
 from runners.contract.task import Grader
@@ -14,10 +14,6 @@ from runners.contract.task import Grader
 MOST_GPUS = 64
 MOST_GUESTS = 200
 
-Deadline = Annotated[
-    AwareDatetime, Field(ge=datetime(1971, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))
-]
-"""With a time zone, in years that can be represented in every zone."""
 Gpus = Annotated[tuple[GpuName, ...], Field(max_length=MOST_GPUS)]
 Pools = Annotated[
     tuple[Annotated[str, StringConstraints(min_length=1, max_length=150)], ...],
@@ -34,7 +30,7 @@ class BoardOptions(RequestBody):
 
     gpus: Gpus = ()
     """All its GPU types; a new board defaults to its task's, else to every type offered here."""
-    deadline: Deadline | None = None
+    deadline: Zoned | None = None
     endless: bool = False
     """Remove the deadline."""
     visibility: Visibility | None = None
@@ -172,7 +168,7 @@ class CompetitionOptions(RequestBody):
 class ExtendOrder(RequestBody):
     """The new deadline of those boards of a competition that would close earlier."""
 
-    deadline: Deadline
+    deadline: Zoned
 
 
 class CompetitionState(StrEnum):

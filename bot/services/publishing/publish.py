@@ -18,7 +18,6 @@ from bot.domain.errors import UserError, board_moved
 from bot.domain.ids import TaskVersionId
 from bot.domain.publication import Draft, PublishChange, Published, PublishRequest
 from bot.domain.requirements import has_device, require_gpus, require_known_gpus
-from bot.domain.submission import banned
 from bot.domain.tasks import competition
 from bot.domain.tasks.bundle import TaskBundle, read_files, read_zip, solutions
 from bot.domain.tasks.grading import same_program
@@ -187,8 +186,8 @@ async def validate_publish(
     name = request.board_name(task)
     board = await store.boards.find(name)
     _require_name(name)
-    if (reason := await store.moderation.ban_of(request.person)) is not None:
-        raise banned(reason)
+    if (ban := await store.moderation.ban_of(request.person)) is not None:
+        raise ban.refusal
     if board is None:  # a deleted board would fail the other checks too
         _require_base(request, name, board)
     gpus = named_gpus(request, task, board)

@@ -1,15 +1,19 @@
 """People, their rights and their tokens in Postgres."""
 
+import hashlib
 from datetime import datetime, timedelta
 
 from asyncpg import Record
 
-from bot.domain.accounts import Person, Rights, Token, TokenScope
+from bot.domain.accounts import DELETED_NAME, Person, Rights, Token, TokenScope
 from bot.domain.errors import StoreError
+from bot.domain.finals import without_names
 from bot.domain.ids import PersonId, TokenId
 from bot.domain.records import RightsGrant
+from bot.domain.status import redacted
 from bot.ports import Clock
-from bot.store.postgres.database import Database
+from bot.store.postgres.database import Connection, Database, query
+from runners.contract.evaluation import Evaluation
 
 
 class PostgresTokens:
@@ -127,6 +131,36 @@ class PostgresPeople:
     async def find(self, identity: str) -> Person | None:
         row = await self._database.row("people.find", identity)
         return None if row is None else _person(row)
+
+    async def deleted(self) -> frozenset[PersonId]:
+        return frozenset(PersonId(row["id"]) for row in await self._database.rows("people.deleted"))
+
+    async def erase(self, person: Person) -> tuple[str, ...]:
+        async with self._database.transaction() as connection:
+            await connection.execute(query("people.lock_all"), person.id)
+            threads = await connection.fetch(query("people.threads_of"), person.id)
+            own = set[int]()
+            for row in await connection.fetch(query("people.evaluations_of"), person.id):
+                own.add(row["submission"])
+                kept = redacted(Evaluation.model_validate_json(row["evaluation"]))
+                text = kept.model_dump_json()
+                await connection.execute(query("people.redact"), row["job"], text)
+            for row in await connection.fetch(query("people.final_rows_of"), person.id):
+                rows = without_names(row["rows"], own, DELETED_NAME)
+                await connection.execute(query("people.set_final_rows"), row["id"], rows)
+            await _empty_sources(connection, person.id)
+            values = person.id, person.identity, DELETED_NAME
+            await connection.execute(query("people.erase"), *values)
+        return tuple(row["thread"] for row in threads)
+
+
+async def _empty_sources(connection: Connection, person: PersonId) -> None:
+    """Replace the person's sources by empty ones; equal ones of other people stay."""
+    empty = hashlib.sha256(b"").hexdigest()
+    rows = await connection.fetch(query("people.sources_of"), person, empty)
+    await connection.execute(query("people.empty_source"), empty)
+    await connection.execute(query("people.empty_submissions"), person, empty)
+    await connection.execute(query("people.delete_sources"), [row["source"] for row in rows])
 
 
 def _person(row: Record) -> Person:

@@ -7,7 +7,7 @@ from asyncpg import Record
 from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId
 from bot.domain.records import AuditEntry, DayCount, Schema, Tally
-from bot.domain.submission import Exclusion, ExclusionKind, NewSubmission, RateLimit, banned
+from bot.domain.submission import Ban, Exclusion, ExclusionKind, NewSubmission, RateLimit
 from bot.ports import Clock
 from bot.store.migrate import known_migrations
 from bot.store.postgres.database import Connection, Database, query
@@ -22,22 +22,23 @@ class PostgresModeration:
         self._database = database
         self._clock = clock
 
-    async def ban(self, person: PersonId, reason: str) -> None:
+    async def ban(self, person: PersonId, ban: Ban) -> None:
         async with self._database.transaction() as connection:
             await connection.execute(query("moderation.lock_person"), person)
-            now = self._clock.now()
-            await connection.execute(query("moderation.ban"), person, reason, now)
+            values = person, ban.reason, self._clock.now(), ban.until
+            await connection.execute(query("moderation.ban"), *values)
 
     async def unban(self, person: PersonId) -> bool:
-        return await self._database.row("moderation.unban", person) is not None
+        row = await self._database.row("moderation.unban", person, self._clock.now())
+        return row is not None and bool(row["lasted"])
 
-    async def ban_of(self, person: PersonId) -> str | None:
-        row = await self._database.row("moderation.ban_of", person)
-        return None if row is None else str(row["reason"])
+    async def ban_of(self, person: PersonId) -> Ban | None:
+        row = await self._database.row("moderation.ban_of", person, self._clock.now())
+        return None if row is None else Ban(row["reason"], row["until"])
 
-    async def bans(self) -> dict[PersonId, str]:
-        found = await self._database.rows("moderation.bans")
-        return {PersonId(row["person"]): row["reason"] for row in found}
+    async def bans(self) -> dict[PersonId, Ban]:
+        found = await self._database.rows("moderation.bans", self._clock.now())
+        return {PersonId(row["person"]): Ban(row["reason"], row["until"]) for row in found}
 
     async def exclude(self, exclusion: Exclusion) -> None:
         kind, reason = exclusion.kind.value, exclusion.reason
@@ -92,6 +93,18 @@ class PostgresModeration:
     async def channels(self, guild: str) -> tuple[str, ...]:
         return tuple(row["room"] for row in await self._database.rows("moderation.channels", guild))
 
+    async def claim_part(self, guild: str, kind: str, lease: timedelta) -> bool:
+        now = self._clock.now()
+        row = await self._database.row("moderation.claim_part", guild, kind, now, now + lease)
+        return row is not None
+
+    async def keep_part(self, guild: str, kind: str, part: str) -> None:
+        await self._database.rows("moderation.keep_part", guild, kind, part, self._clock.now())
+
+    async def parts(self) -> dict[tuple[str, str], str]:
+        found = await self._database.rows("moderation.parts")
+        return {(row["guild"], row["kind"]): row["part"] for row in found}
+
     async def set_limit(self, limit: RateLimit) -> None:
         await self._database.rows(
             "moderation.set_limit",
@@ -121,9 +134,9 @@ async def admit(connection: Connection, new: NewSubmission, now: datetime) -> No
     The count is a separate statement: it must see what the previous lock holder committed.
     """
     await connection.execute(query("moderation.lock_person"), new.person)
-    ban = await connection.fetchrow(query("moderation.ban_of"), new.person)
+    ban = await connection.fetchrow(query("moderation.ban_of"), new.person, now)
     if ban is not None:
-        raise banned(ban["reason"])
+        raise Ban(ban["reason"], ban["until"]).refusal
     reached = await _limited_by(connection, (new.person, new.board, new.mode, now))
     if reached is not None:
         limit, counted = reached

@@ -9,6 +9,7 @@ from bot.ports import Clock
 from bot.store.postgres import (
     accounts,
     admin,
+    alerts,
     boards,
     confirmations,
     costs,
@@ -45,6 +46,7 @@ class PostgresStore:
         self.finals = confirmations.PostgresFinals(database, clock)
         self.requests = submissions.PostgresRequests(database, clock, self.submissions)
         self.moderation = admin.PostgresModeration(database, clock)
+        self.alerts = alerts.PostgresAlerts(database, clock)
         self.tokens = accounts.PostgresTokens(database, clock)
         self.rights = accounts.PostgresRights(database, clock)
         self.displays = delivery.PostgresDisplays(database, clock)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from asyncpg import Record
 
+from bot.domain.board import SourceVisibility
 from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState, submission_state
@@ -132,6 +133,7 @@ def _values(new: NewSubmission, now: datetime) -> tuple[object, ...]:
         storable(new.warning),
         new.limit_s,
         new.cards,
+        None if new.consent is None else new.consent.value,
     )
 
 
@@ -150,6 +152,7 @@ def _submission(row: Record) -> Submission:
         created_at=row["created_at"],
         profile=_profile(row["profile"]),
         warning=row["warning"],
+        consent=SourceVisibility(row["consent"]),
     )
 
 

@@ -41,6 +41,12 @@ class PostgresWorkers:
         now = self._clock.now()
         return frozenset(each.name for each in await self.alive() if not each.is_silent(now))
 
+    async def lost(self) -> tuple[Worker, ...]:
+        return tuple(
+            Worker(row["name"], None if row["gpus"] is None else tuple(row["gpus"]))
+            for row in await self._database.rows("workers.lost", self._clock.now())
+        )
+
     async def alive(self) -> tuple[Worker, ...]:
         return tuple(
             Worker(

@@ -40,8 +40,13 @@ select id from confirmations where task_version = $1 and gpu = $2 and state = 'p
 
 -- name: with_ratio
 -- Those of a final count once it has ended. They replace what was compared before among its entries.
+-- Those of a withdrawn run still say how its rivals compare, those of a disqualified one do not.
 select submission, rival, ratio, half_width from confirmations as met
 where task_version = $1 and gpu = $2 and ratio is not null and rival is not null
+    and not exists (
+        select from exclusions
+        where exclusions.submission in (met.submission, rival) and kind = 'disqualified'
+    )
     and not exists (
         select from finals
         where finals.task_version = $1 and finals.gpu = $2 and case

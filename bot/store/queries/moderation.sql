@@ -3,17 +3,19 @@
 select id from people where id = $1 for no key update
 
 -- name: ban
-insert into bans (person, reason, at) values ($1, $2, $3)
-on conflict (person) do update set reason = excluded.reason, at = excluded.at
+insert into bans (person, reason, at, until) values ($1, $2, $3, $4)
+on conflict (person) do update
+set reason = excluded.reason, at = excluded.at, until = excluded.until
 
 -- name: unban
-delete from bans where person = $1 returning person
+delete from bans where person = $1 returning until is null or until > $2 as lasted
 
 -- name: ban_of
-select reason from bans where person = $1
+select reason, until from bans where person = $1 and (until is null or until > $2)
 
 -- name: bans
-select person, reason from bans order by at desc, person
+select person, reason, until from bans where until is null or until > $1
+order by at desc, person
 
 -- name: exclude
 -- Excludes nothing if the submission's board was deleted at the same moment.
@@ -95,3 +97,16 @@ delete from rooms where house = $1 and room = $2 returning room
 
 -- name: channels
 select room from rooms where house = $1 order by room collate "C"
+
+-- name: claim_part
+insert into guild_parts (guild, kind, lease_until) values ($1, $2, $4)
+on conflict (guild, kind) do update set lease_until = excluded.lease_until
+where guild_parts.part is null and guild_parts.lease_until <= $3
+returning kind
+
+-- name: keep_part
+insert into guild_parts (guild, kind, part, lease_until) values ($1, $2, $3, $4)
+on conflict (guild, kind) do update set part = excluded.part
+
+-- name: parts
+select guild, kind, part from guild_parts where part is not null

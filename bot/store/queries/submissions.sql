@@ -12,9 +12,10 @@ home as (
 added as (
     insert into submissions (
         person, board, task_version, file_name, source, mode, gpus, created_at, judged_again,
-        profile, warning
+        profile, warning, consent
     )
-    values ($1, $2, $3, $4, $5, $7, $8, $11, $14, $15, $16)
+    values ($1, $2, $3, $4, $5, $7, $8, $11, $14, $15, $16,
+        coalesce($19, (select source_visibility from boards where id = $2)))
     returning *
 ),
 queued as (

@@ -6,11 +6,12 @@
   for (const zone of document.querySelectorAll("[data-drop]")) {
     const input = zone.querySelector("input[type=file]");
     const label = zone.querySelector("[data-dropped]") || zone.appendChild(Object.assign(document.createElement("p"), { className: "dropped", role: "status" }));
+    const kept = label.textContent; // the file of the form's last try, which the server gave back
     const show = () => {
       const file = input.files[0];
       const most = Number(zone.dataset.most || 0);
       zone.classList.toggle("has-file", Boolean(file));
-      label.textContent = file ? `${file.name}, ${size(file.size)}` : "";
+      label.textContent = file ? `${file.name}, ${size(file.size)}` : kept;
       input.setCustomValidity(file && most && file.size > most ? `The file is too large: at most ${size(most)} are allowed.` : "");
     };
     input.addEventListener("change", () => {
@@ -72,7 +73,7 @@
       }
     });
     source.form.elements.file.addEventListener("change", (event) => {
-      if (event.target.files.length) source.value = "";
+      if (event.target.files.length) source.value = source.form.elements.kept_name.value = "";
     });
   }
 
@@ -111,9 +112,10 @@
         }
       }
     };
+    if (form.elements.kept_data && !into.textContent.trim()) preview(form.querySelector("input[type=file]"));
     form.addEventListener("change", (event) => {
       const changed = event.target;
-      const regrades = changed.matches("select[name=grader]") && form.querySelector("input[type=file]").files.length;
+      const regrades = changed.matches("select[name=grader]") && form.querySelector("input[type=file]:valid") !== null;
       if (regrades || changed.matches("input[type=file], textarea[name=source], select[name=board]")) preview(changed);
     });
     form.addEventListener("submit", () => {

@@ -1,4 +1,4 @@
-// For every page: the theme switch, running countdowns, and parts that update themselves.
+// For every page: the theme switch, running countdowns, and parts that update themselves, with the tab's title and notifications.
 (() => {
   const root = document.documentElement;
   const dark = () =>
@@ -27,7 +27,8 @@
   const count = () => {
     for (const each of document.querySelectorAll("time[data-until]")) {
       const seconds = (new Date(each.dateTime) - Date.now()) / 1000;
-      each.textContent = seconds > 0 ? left(seconds) : "closed";
+      each.textContent = seconds > 0 ? `${left(seconds)} left` : "closed";
+      if (seconds <= 0) for (const offered of document.querySelectorAll("[data-while-open]")) offered.hidden = true;
     }
   };
   if (document.querySelector("time[data-until]")) {
@@ -57,22 +58,76 @@
     for (const each of present.slice(wanted.length)) each.remove();
   };
 
+  // <button data-notify> asks to be told of the end, once, by a notification of the browser.
+  const notify = document.querySelector("[data-notify]");
+  let told = false;
+  if (notify && (!("Notification" in window) || Notification.permission === "denied")) {
+    notify.style.visibility = "hidden"; // its space stays, so that nothing on the page moves
+  } else if (notify) {
+    notify.addEventListener("click", async () => {
+      told = (await Notification.requestPermission()) === "granted";
+      notify.textContent = told ? "You will be notified" : "This browser refuses notifications";
+      notify.disabled = true;
+    });
+  }
+  const tell = () => {
+    if (notify) notify.hidden = true;
+    if (!told || !document.hidden) return;
+    try {
+      new Notification(document.title).addEventListener("click", () => window.focus());
+    } catch (refused) {
+      // Phones notify only from service workers; the tab's title still tells the end.
+    }
+  };
+
   // <div data-live="URL"> shows the newest event of URL, which has the whole new content. When its
-  // [data-say] changes, #said reads it to screen readers.
-  for (const part of document.querySelectorAll("[data-live]")) {
-    const source = new EventSource(part.dataset.live);
-    source.addEventListener("part", (event) => {
+  // [data-say] changes, #said reads it to screen readers; its [data-title] becomes the tab's title.
+  // A browser keeps few connections to a server, so a hidden tab has none open: it looks now and then.
+  const REST_MS = 10000;
+  const follow = (part) => {
+    let source = null;
+    let timer = 0;
+    let ended = false;
+    const show = (text) => {
       const fresh = document.createElement("template");
-      fresh.innerHTML = event.data;
+      fresh.innerHTML = text;
       updateChildren(part, fresh.content);
       const say = part.querySelector("[data-say]");
       const said = document.getElementById("said");
       if (say && said && said.textContent !== say.dataset.say) said.textContent = say.dataset.say;
-    });
-    source.addEventListener("done", () => {
-      source.close();
-      if ("reload" in part.dataset) location.reload();
-    });
-    addEventListener("pagehide", () => source.close());
-  }
+      const title = part.querySelector("[data-title]");
+      if (title) document.title = title.dataset.title;
+    };
+    const close = () => {
+      clearTimeout(timer);
+      source?.close();
+      source = null;
+    };
+    const rest = () => {
+      if (ended || !document.hidden) return;
+      close();
+      timer = setTimeout(open, REST_MS);
+    };
+    const open = () => {
+      if (ended || source) return;
+      clearTimeout(timer);
+      source = new EventSource(part.dataset.live);
+      source.addEventListener("part", (event) => {
+        show(event.data);
+        if (document.hidden) timer = setTimeout(rest, 1000); // the end may follow at once
+      });
+      source.addEventListener("error", rest);
+      source.addEventListener("done", () => {
+        ended = true;
+        close();
+        tell();
+        if ("reload" in part.dataset) location.reload();
+      });
+    };
+    document.addEventListener("visibilitychange", () => (document.hidden ? rest() : open()));
+    addEventListener("pagehide", close);
+    addEventListener("pageshow", open);
+    open();
+  };
+  document.querySelectorAll("[data-live]").forEach(follow);
 })();

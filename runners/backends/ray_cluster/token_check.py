@@ -4,12 +4,12 @@ import os
 import re
 import secrets
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
+from multiprocessing import get_context
+from multiprocessing.context import ForkProcess
 from typing import Any
 
 from ray.exceptions import AuthenticationError, RaySystemError
@@ -19,11 +19,10 @@ from runners.contract.runner import RunnerError
 _raylet: Any = import_module("ray._raylet")  # private, compiled, and without types
 
 ACCEPTED, REFUSED, NO_TOKEN, NO_ANSWER = 0, 3, 4, 5
-"""The results of `try_token`; also this program's exit statuses."""
+"""The results of `try_token`; also the exit statuses of the process with a wrong token."""
 MODE, TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
 _ADVICE = f"start every node with {MODE}=token and the token of `ray get-auth-token --generate`"
 _ADDRESS = re.compile(r"(?P<host>[^/\s]+):(?P<port>\d{1,5})")
-_ROOT = Path(__file__).resolve().parents[3]
 _CONNECT_S, _REQUEST_S, _WRONG_TOKEN_S = 5.0, 10, 30.0
 
 
@@ -32,7 +31,10 @@ def check(address: str) -> None:
     _require_reachable(address)
     with _wrong_token_process(address) as process:
         ours = try_token(address)
-        wrong = process.wait(_WRONG_TOKEN_S)
+        process.join(_WRONG_TOKEN_S)
+        wrong = process.exitcode
+    if wrong is None:
+        raise RunnerError(f"Ray at {address} did not answer a wrong token")
     require_protected(address, ours, wrong)
 
 
@@ -80,24 +82,23 @@ def _require_reachable(address: str) -> None:
 
 
 @contextmanager
-def _wrong_token_process(address: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run `try_token` with a wrong token in another process, because Ray caches the token."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "runners.backends.ray_cluster.token_check", address],
-        env={**os.environ, MODE: "token", TOKEN: secrets.token_hex(16)},
-        cwd=_ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+def _wrong_token_process(address: str) -> Iterator[ForkProcess]:
+    """Run `try_token` with a wrong token in a fork, because Ray caches the token.
+
+    This process has not used Ray yet, so the fork inherits no thread and no connection of Ray's.
+    """
+    process = get_context("fork").Process(target=_try_wrong_token, args=(address,), daemon=True)
+    process.start()
     try:
         yield process
-    except subprocess.TimeoutExpired as error:
-        raise RunnerError(f"Ray at {address} did not answer a wrong token") from error
     finally:
         process.kill()
-        process.wait()
+        process.join()
 
 
-if __name__ == "__main__":
-    raise SystemExit(try_token(sys.argv[1]))
+def _try_wrong_token(address: str) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    os.environ.update({MODE: "token", TOKEN: secrets.token_hex(16)})
+    sys.exit(try_token(address))

@@ -11,10 +11,17 @@ from runners.contract.evaluation import Limits
 from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge.checks import changes_in, difference, ordered_like, refuse_changed, spans
+from runners.harness.judge.checks import (
+    changes_in,
+    difference,
+    ordered_like,
+    refuse_changed,
+    same,
+    spans,
+)
 from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
-from runners.harness.protocol.arena import Arena, Plan
+from runners.harness.protocol.arena import Arena, Plan, view
 from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.supervision.process import UnreadableError, memory_limited
 from runners.harness.verdicts import VerdictError
@@ -170,7 +177,18 @@ class HostCandidate:
         """Refuse a kernel that wrote into an input, except into parts that it returned."""
         if reply.output is not None:
             hosted = filter(values.on_host, values.tensors(reply.output))
-            refuse_changed(changes_in(self.arena, data), spans(hosted, self.base))
+            in_arena = filter(self._is_in_arena, hosted)
+            refuse_changed(changes_in(self.arena, data), spans(in_arena, self.base))
+
+    def _is_in_arena(self, node: values.TensorNode) -> bool:
+        """Whether a tensor is in the arena, not in other memory that is mapped at that address."""
+        offset = node.address - self.base
+        if not 0 <= offset <= self.arena.size - node.reach:
+            return False
+        place = node.model_copy(update={"offset": offset})
+        with readable():
+            told = self.handle.process.read(node, self.session.request.limits.memory)
+            return same(view(self.arena.buffer, place), told)
 
 
 @contextmanager

@@ -119,6 +119,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "quotactl_fd": (443, 443),
     "reboot": (169, 142),
     "request_key": (249, 218),
+    "seccomp": (317, 277),  # as PR_SET_SECCOMP
     "semget": (64, 190),
     "setdomainname": (171, 162),
     "sethostname": (170, 161),
@@ -151,6 +152,7 @@ _NEW_NAMESPACES = 0x7E020000
 _CLONE_PARENT = 0x8000
 _F_SETSIG, _F_SETLEASE = 10, 1024
 _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 1, 7, 8
+_SO_ATTACH_FILTER, _SO_ATTACH_REUSEPORT_CBPF = 26, 51
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PR_SCHED_CORE, _PR_FUTEX_HASH = 62, 78
 _FAMILIES = (1, 2, 10, 16)
@@ -190,14 +192,18 @@ def _refuse_other_families() -> list[Instruction]:
     return [*tests, (_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT)]
 
 
-def _keep_buffer_sizes(number: int) -> list[Instruction]:
-    """Let a socket's buffers keep their size, although the call succeeds.
+def _restrict_socket_options(number: int) -> list[Instruction]:
+    """Refuse filters of sockets, and let buffers keep their size, although that call succeeds.
 
-    The memory watchdog does not count their pages, which no process has mapped.
+    Linux limits the code of all compiled filters on the machine together. If sockets take all of
+    it, no other sandbox can install its system call filter. The memory watchdog does not count the
+    pages of buffers, which no process has mapped.
     """
     test = [
-        (_IF_EQUAL, 0, 4, _SOL_SOCKET),
+        (_IF_EQUAL, 0, 8, _SOL_SOCKET),
         (_LOAD, 0, 0, _ARGUMENT + 8 * 2),
+        *_refuse(_SO_ATTACH_FILTER, errno.EPERM),
+        *_refuse(_SO_ATTACH_REUSEPORT_CBPF, errno.EPERM),
         (_IF_EQUAL, 1, 0, _SO_SNDBUF),
         (_IF_EQUAL, 0, 1, _SO_RCVBUF),
         (_RETURN, 0, 0, _ERRNO),
@@ -214,10 +220,12 @@ def _refuse_options() -> list[Instruction]:
     """Refuse options of `prctl`; those of new Linux kernels with EINVAL, as an old one does.
 
     PR_SCHED_CORE keeps other processes off the hyperthread next to a candidate. PR_FUTEX_HASH makes
-    Linux allocate as much memory as the caller asks for, which no process has mapped.
+    Linux allocate as much memory as the caller asks for, which no process has mapped. With
+    PR_SET_SECCOMP Linux compiles a filter (see `_restrict_socket_options`).
     """
     return [
         *_refuse(syscalls.PR_SET_CHILD_SUBREAPER, errno.EPERM),
+        *_refuse(syscalls.PR_SET_SECCOMP, errno.EPERM),
         *_refuse(_PR_SCHED_CORE, errno.EINVAL),
         *_refuse(_PR_FUTEX_HASH, errno.EINVAL),
     ]
@@ -261,7 +269,7 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
     commands = _refuse(_F_SETSIG, errno.EPERM) + _refuse(_F_SETLEASE, errno.EPERM)
     program += _on_argument(_FCNTL[column], 1, commands)
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
-    program += _keep_buffer_sizes(_SETSOCKOPT[column])
+    program += _restrict_socket_options(_SETSOCKOPT[column])
     program += _on_argument(_MINCORE[column], 1, _refuse_long_range(), half=1)
     program += _on_argument(_IOCTL[column], 1, _refuse_terminal_injection())
     return [*program, (_RETURN, 0, 0, _ALLOW)]

@@ -185,7 +185,7 @@ def _send(pids: Iterable[int], number: signal.Signals) -> None:
 _ROOT = Path("/sys/fs/cgroup")
 _MEMBERSHIP = Path("/proc/self/cgroup")
 _WAITED = Path("/proc/self/schedstat")
-_PREFIX = "podium-"
+PREFIX = "podium-"
 _PROCESSES = 8192
 _SHARE_OF_MEMORY = 0.9
 _WEIGHTS, _SHARES = (100, 10_000), (1024, 1 << 18)
@@ -214,11 +214,11 @@ class Group:
 
 def require_cgroup() -> None:
     """Raise OSError unless this process is in a group from `make_cgroup`."""
-    if not any(folder.name.startswith(_PREFIX) for folder in _own_folders().values()):
+    if not any(folder.name.startswith(PREFIX) for folder in own_folders().values()):
         raise OSError("no cgroup was made; process limits and the watchdog replace it")
 
 
-def _own_folders() -> dict[str, Path]:
+def own_folders() -> dict[str, Path]:
     """Controller -> cgroup folder of this process; in cgroup version 2 the only key is ""."""
     found: dict[str, Path] = {}
     for line in _MEMBERSHIP.read_text().splitlines():
@@ -240,10 +240,10 @@ def _group_limits() -> dict[str, dict[str, int]]:
 
 
 def _make_group(parent: Path, limits: dict[str, int]) -> Path:
-    for other in parent.glob(f"{_PREFIX}*"):
-        if not Path("/proc", other.name.removeprefix(_PREFIX)).exists():  # its creator was killed
+    for other in parent.glob(f"{PREFIX}*"):
+        if not Path("/proc", other.name.removeprefix(PREFIX)).exists():  # its creator was killed
             Group((other,)).remove()
-    folder = parent / f"{_PREFIX}{os.getpid()}"
+    folder = parent / f"{PREFIX}{os.getpid()}"
     folder.mkdir()
     try:
         for name, limit in limits.items():
@@ -256,7 +256,7 @@ def _make_group(parent: Path, limits: dict[str, int]) -> Path:
 
 def make_cgroup() -> Group:
     """Create an empty group with limits; OSError if that is refused."""
-    own, limits = _own_folders(), _group_limits()
+    own, limits = own_folders(), _group_limits()
     if (_ROOT / "cgroup.controllers").exists():
         return Group((_make_group(own[""], limits[""]),))
     if not {"memory", "pids"} <= own.keys():
@@ -302,7 +302,7 @@ def make_priority(limited: Group | None) -> Group:
 
     OSError if that is refused. In cgroup version 2 it is the group `limited` itself.
     """
-    own = _own_folders()
+    own = own_folders()
     if (_ROOT / "cgroup.controllers").exists():
         folder = limited.folders[0] if limited else None
         if folder is None or not (folder / "cpu.weight").exists():
@@ -332,9 +332,9 @@ def group_cpu_ns() -> int | None:
 
     None if it has no group of its own.
     """
-    folders = _own_folders()
+    folders = own_folders()
     own = folders.get("cpuacct", folders.get("", _ROOT))
-    if not own.name.startswith(_PREFIX):
+    if not own.name.startswith(PREFIX):
         return None
     try:
         if "cpuacct" in folders:

@@ -14,6 +14,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
+from runners.harness.sandbox.charged_memory import unmapped_memory
 from runners.harness.sandbox.process_limits import (
     holds_more,
     kernel_memory,
@@ -104,6 +105,7 @@ class CandidateHandle:
     def _start_watching(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)
         self.shared_before, self.kernel_before = shared_memory(), kernel_memory()
+        self.unmapped_before = unmapped_memory()
         self.orders.settimeout(0)
         self.poll = select.poll()
         self.poll.register(self.orders, select.POLLIN)
@@ -289,6 +291,7 @@ class CandidateHandle:
         excess_bytes = self.arena.excess_bytes if self.arena else 0
         limit = most + self.inherited - excess_bytes
         more = holds_more(self.process.pid, limit, deadline.remaining)
+        more = more or unmapped_memory() - self.unmapped_before > most
         if more or self._hides_more(most) or self._burdens_driver(most):
             message = f"more than {most >> 20} MiB of memory were used"
             raise VerdictError(Verdict.MEMORY_EXCEEDED, message)
@@ -316,6 +319,7 @@ class CandidateHandle:
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it can be waited for.
         wait = min(EXIT_S, max(0.0, deadline.remaining) + LATE_S)
+        wait = 0.0 if self.process.frozen else wait  # a frozen one cannot exit
         select.select([self.process.pidfd], [], [], wait)
         try:
             self.process.check()

@@ -81,8 +81,7 @@ def train_interval(rounds: list[Round]) -> Interval:
         return claimed
     if claimed.centre < bound - FALSE_CLAIM * _lift(bound):
         least = bound
-    spread = rounds_interval([[max(FLOOR_NS, each.bound)] for each in rounds])
-    return Interval(max(FLOOR_NS, least), spread.half_width)
+    return Interval(max(FLOOR_NS, least), _bound_interval(rounds).half_width)
 
 
 def train_resolution(rounds: list[Round]) -> float:
@@ -153,18 +152,34 @@ def host_interval(rounds: list[Round]) -> Interval:
 
 
 def device_interval(rounds: list[Round]) -> Interval:
-    """The published time on a GPU: the candidate's claims, if the bound confirms them.
+    """The published time on a GPU: the candidate's claim, raised to `_least_confirmed` if lower.
 
-    VerdictError if the time is below `bound - resolution`, or if any claim is not positive. What is
-    compared with the bound is the published time itself. If it were another mean of the claims,
+    VerdictError if the claim is below `bound - resolution`, or if any claim is not positive. What
+    is compared with the bound is the published time itself. If it were another mean of the claims,
     uneven claims could pass the check and still give a shorter published time.
     """
     if any(each <= 0 for timed in rounds for each in timed.claims):
         raise _rejected(0.0, rounds)
-    interval = _claimed_interval(rounds)
-    if interval.centre < combined_bound(rounds) - device_resolution(rounds):
-        raise _rejected(interval.centre, rounds)
-    return interval
+    claimed = _claimed_interval(rounds)
+    if claimed.centre < combined_bound(rounds) - device_resolution(rounds):
+        raise _rejected(claimed.centre, rounds)
+    if is_confirmed(rounds):
+        return claimed
+    return Interval(_least_confirmed(rounds), _bound_interval(rounds).half_width)
+
+
+def is_confirmed(rounds: list[Round]) -> bool:
+    """Whether a claim of single calls is no further below its bound than an honest kernel's."""
+    return _claimed_interval(rounds).centre >= _least_confirmed(rounds)
+
+
+def _least_confirmed(rounds: list[Round]) -> float:
+    bound = combined_bound(rounds)
+    return bound - max(HONEST_NS, HONEST * bound) - claim_resolution(rounds)
+
+
+def _bound_interval(rounds: list[Round]) -> Interval:
+    return rounds_interval([[max(FLOOR_NS, each.bound)] for each in rounds])
 
 
 def _claimed_interval(rounds: list[Round]) -> Interval:
@@ -181,24 +196,6 @@ def _rejected(claim: float, rounds: list[Round]) -> VerdictError:
         Verdict.TIMING_REJECTED,
         f"the candidate's clock says {claim / 1e3:.2f} µs, but the judge measured"
         f" {combined_bound(rounds) / 1e3:.2f} µs ± {device_resolution(rounds) / 1e3:.2f}",
-    )
-
-
-def audit_of(rounds: list[Round]) -> VerdictError | None:
-    """The verdict `audit` for a ranked GPU claim that is neither confirmed nor refuted, or None.
-
-    A claim that is further below its bound than an honest kernel's may be false. It is not ranked
-    until an admin has reviewed it.
-    """
-    if not publishes_claims(rounds) or by_trains(rounds):  # claims of trains are raised instead
-        return None
-    claim, bound = _claimed_interval(rounds).centre, combined_bound(rounds)
-    if claim >= bound - max(HONEST_NS, HONEST * bound) - claim_resolution(rounds):
-        return None
-    return VerdictError(
-        Verdict.AUDIT,
-        f"the candidate's clock says {claim / 1e3:.2f} µs, and the judge measured"
-        f" {bound / 1e3:.2f} µs ± {device_resolution(rounds) / 1e3:.2f}: too coarse to confirm it",
     )
 
 

@@ -5,6 +5,7 @@ when the other's has exited. Only the calibration candidate stays, which has no 
 order within two pairs is ABBA or BAAB, by a secret that exists only after both sources are fixed.
 """
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -149,8 +150,8 @@ class PairedTimer:
         self.most = max(2, ours.policy.looks[-1])
         self.least = min(PAIRS_LEAST, self.most)
         self.made: list[tuple[Round, Round]] = []
-        self.late = False
-        """Whether the usual time of one of both does not suffice for another round."""
+        self.late: list[WorkloadTimer] = []
+        """Those of both whose usual time does not suffice for another round."""
         self.processes = 0
         """How many processes compute on the GPU between two rounds."""
 
@@ -172,7 +173,7 @@ class PairedTimer:
                         of_rival(lambda: self.theirs.open(theirs))
                     stop = self._alternate(calibrator, report)
                     of_rival(lambda: self.theirs.result(stop))
-                    found = ratio_of(self.pairs)
+                    found = self._ratio()
                 except RivalFailedError as failed:
                     self.theirs.pool.close()
                     found = failed.error
@@ -238,7 +239,8 @@ class PairedTimer:
         finally:
             timer.pool.close()
         timer.samples.update(timer.rounds, spent)
-        self.late = self.late or timer.stop_rule.is_late(spent, timer.share)
+        if timer not in self.late and timer.stop_rule.is_late(spent, timer.share):
+            self.late.append(timer)
         return timed
 
     def _clear(self) -> None:
@@ -280,8 +282,20 @@ class PairedTimer:
             return StopReason.ROUND_CAP
         if len(self.made) >= MADE_MOST * self.most:
             raise MachineError("too few rounds of both can be compared")
-        late = self.late or theirs.was_slow(self.theirs.rounds)
+        late = bool(self.late) or theirs.was_slow(self.theirs.rounds)
         return StopReason.TIME_CAP if late and count >= self.least else None
+
+    def _ratio(self) -> Ratio:
+        """The ratio of all pairs, which is no tie if only the slower one lacked time for more.
+
+        Few pairs give a wide interval, so a slower submission could waste time to be tied.
+        """
+        found = ratio_of(self.pairs)
+        apart = abs(found.ratio - 1)
+        slower = self.ours if found.ratio > 1 else self.theirs
+        if self.late == [slower] and found.is_tie:
+            found = found.model_copy(update={"half_width": math.nextafter(apart, 0)})
+        return found
 
     def _is_decided(self) -> bool:
         """Whether one is faster, or both are equally fast, and no time needs an audit."""

@@ -88,14 +88,14 @@ class StopRule:
         enough = clocks.is_narrow(rounds, wanted)
         if not enough or not clocks.publishes_claims(rounds):
             return enough
-        # A claim that is less than its resolution gets more rounds before it is accepted.
+        # A claim that is less than its resolution, or is not confirmed, gets more rounds.
         fine = clocks.device_resolution(rounds) <= clocks.interval_of(rounds).centre
-        return fine and self.audit(rounds) is None
+        confirmed = clocks.by_trains(rounds) or clocks.is_confirmed(rounds)
+        return fine and confirmed and self.audit(rounds) is None
 
     def audit(self, rounds: list[Round]) -> VerdictError | None:
-        """Return the verdict `audit` for a ranked time that may be false, or None."""
+        """Return the verdict `audit` for a ranked time that its card cannot reach, or None."""
         if self.request.mode is not Mode.RANKED:
             return None
         floor = floor_ns(self.request.task, self.workload, self.request.gpu)
-        found = clocks.below_floor(clocks.interval_of(rounds).centre, floor)
-        return found or clocks.audit_of(rounds)
+        return clocks.below_floor(clocks.interval_of(rounds).centre, floor)

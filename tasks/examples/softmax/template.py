@@ -5,8 +5,8 @@ from task import input_t, output_t
 
 def custom_kernel(data: input_t) -> output_t:
     # Correct but slow: one row at a time.
-    rows = []
-    for row in data:
+    output = torch.empty_like(data)
+    for row, result in zip(data, output):
         weights = torch.exp(row - row.max())
-        rows.append(weights / weights.sum())
-    return torch.stack(rows)
+        result.copy_(weights / weights.sum())
+    return output

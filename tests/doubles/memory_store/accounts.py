@@ -3,12 +3,15 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bot.domain.accounts import Person, Rights, Token, TokenScope
+from bot.domain.accounts import DELETED_NAME, Person, Rights, Token, TokenScope
+from bot.domain.board import SourceVisibility
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, TokenId
 from bot.domain.records import RightsGrant
+from bot.domain.status import redacted
 from bot.ports import Clock
 from bot.store.postgres.database import storable
+from bot.store.postgres.submissions import source_hash
 from tests.doubles.memory_store.tables import Tables
 
 _OF_BROWSERS = frozenset({TokenScope.SESSION, TokenScope.ADMIN_SESSION})
@@ -37,6 +40,41 @@ class MemoryPeople:
         wanted = storable(identity)
         people = self._tables.people.values()
         return next((person for person in people if person.identity == wanted), None)
+
+    async def deleted(self) -> frozenset[PersonId]:
+        people = self._tables.people.values()
+        return frozenset(each.id for each in people if each.identity.startswith("deleted:"))
+
+    async def erase(self, person: Person) -> tuple[str, ...]:
+        tables = self._tables
+        own = {each.id for each in tables.submissions.values() if each.person == person.id}
+        for number in own:
+            made = tables.submissions[number]
+            tables.submissions[number] = replace(
+                made,
+                source_hash=source_hash(""),
+                file_name="deleted",
+                warning="",
+                profile=None,
+                consent=SourceVisibility.NEVER,
+            )
+            tables.displays.pop(number, None)
+        tables.sources[source_hash("")] = ""
+        used = {each.source_hash for each in tables.submissions.values()}
+        for digest in [each for each in tables.sources if each not in used]:
+            del tables.sources[digest]
+        for job, stored in list(tables.evaluations.items()):
+            if tables.jobs[job].submission in own:
+                kept = redacted(stored.evaluation)
+                tables.evaluations[job] = replace(stored, evaluation=kept)
+                tables.files.pop(job, None)
+        threads = [row.thread for key, row in tables.threads.items() if key.person == person.id]
+        for key in [key for key in tables.threads if key.person == person.id]:
+            del tables.threads[key]
+        tables.conversations.pop(person.id, None)
+        identity = f"deleted:{person.id}"
+        tables.people[person.id] = replace(person, identity=identity, name=DELETED_NAME)
+        return tuple(each for each in threads if each is not None)
 
 
 @dataclass(slots=True)

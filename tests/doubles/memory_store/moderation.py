@@ -1,11 +1,11 @@
 """Bans, exclusions, limits, pauses and the audit log, in memory."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId
 from bot.domain.records import AuditEntry
-from bot.domain.submission import Exclusion, RateLimit
+from bot.domain.submission import Ban, Exclusion, RateLimit
 from bot.store.postgres.database import storable
 from runners.contract.task import Mode
 from tests.doubles.memory_store.tables import Pool, Tables
@@ -18,18 +18,23 @@ class MemoryModeration:
         self._tables = tables
         self._notice: str | None = None
         self._channels: set[tuple[str, str]] = set()
+        self._parts: dict[tuple[str, str], str] = {}
+        self._claims: dict[tuple[str, str], datetime] = {}
 
-    async def ban(self, person: PersonId, reason: str) -> None:
-        self._tables.bans[person] = storable(reason)
+    async def ban(self, person: PersonId, ban: Ban) -> None:
+        self._tables.bans[person] = replace(ban, reason=storable(ban.reason))
 
     async def unban(self, person: PersonId) -> bool:
-        return self._tables.bans.pop(person, None) is not None
+        lasted = self._tables.ban_of(person) is not None
+        self._tables.bans.pop(person, None)
+        return lasted
 
-    async def ban_of(self, person: PersonId) -> str | None:
-        return self._tables.bans.get(person)
+    async def ban_of(self, person: PersonId) -> Ban | None:
+        return self._tables.ban_of(person)
 
-    async def bans(self) -> dict[PersonId, str]:
-        return dict(self._tables.bans)
+    async def bans(self) -> dict[PersonId, Ban]:
+        found = {person: self._tables.ban_of(person) for person in self._tables.bans}
+        return {person: ban for person, ban in found.items() if ban is not None}
 
     async def exclude(self, exclusion: Exclusion) -> None:
         if exclusion.submission in self._tables.submissions:
@@ -84,6 +89,19 @@ class MemoryModeration:
         was_open = (guild, channel) in self._channels
         self._channels.discard((guild, channel))
         return was_open
+
+    async def claim_part(self, guild: str, kind: str, lease: timedelta) -> bool:
+        now = self._tables.clock.now()
+        if (guild, kind) in self._parts or self._claims.get((guild, kind), now) > now:
+            return False
+        self._claims[guild, kind] = now + lease
+        return True
+
+    async def keep_part(self, guild: str, kind: str, part: str) -> None:
+        self._parts[guild, kind] = part
+
+    async def parts(self) -> dict[tuple[str, str], str]:
+        return dict(self._parts)
 
     async def channels(self, guild: str) -> tuple[str, ...]:
         return tuple(sorted(channel for at, channel in self._channels if at == guild))

@@ -313,6 +313,14 @@ class MemoryWorkers:
         now = self._tables.clock.now()
         return frozenset(each.name for each in await self.alive() if not each.is_silent(now))
 
+    async def lost(self) -> tuple[Worker, ...]:
+        now = self._tables.clock.now()
+        return tuple(
+            Worker(name, known.gpus)
+            for name, (known, until) in sorted(self._known.items())
+            if now - timedelta(hours=1) <= until < now
+        )
+
     async def alive(self) -> tuple[Worker, ...]:
         now = self._tables.clock.now()
         return tuple(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bot.domain.confirmation import Confirmation, ConfirmationState
+from bot.domain.confirmation import Confirmation, ConfirmationState, with_former
 from bot.domain.finals import Final
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import Job, JobState
@@ -20,7 +20,7 @@ from bot.domain.scoring import (
     pool_of,
     records,
 )
-from bot.domain.submission import NewSubmission
+from bot.domain.submission import ExclusionKind, NewSubmission
 from bot.store.postgres.database import storable
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -89,8 +89,13 @@ class MemoryResults:
             for each in rows
             if (each.submission, each.gpu) == (submission, gpu)
             if each.rival is not None and each.ratio is not None
+            if not self._disqualified(each.submission) and not self._disqualified(each.rival)
             if not any(self._replaces(final, each) for final in self._tables.finals.values())
         )
+
+    def _disqualified(self, submission: SubmissionId) -> bool:
+        found = self._tables.exclusions.get(submission)
+        return found is not None and found.kind is ExclusionKind.DISQUALIFIED
 
     def _replaces(self, final: Final, met: Confirmation) -> bool:
         """Whether a comparison counts not yet, or not any more, because of this final."""
@@ -123,7 +128,8 @@ class MemoryResults:
         return tuple(min(scores, key=by_speed) for scores in found if scores)
 
     async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
-        return entrants(await self.scores(version, gpu))
+        met = {each: self._met(each, gpu) for each in self._tables.submissions}
+        return with_former(entrants(await self.scores(version, gpu)), met)
 
     async def revision(self, version: TaskVersionId, gpu: str) -> int:
         """Return a new number at every call, so that no caller uses a cached result."""

@@ -12,6 +12,7 @@ from bot.domain.job import Notice
 from bot.ports import Clock
 from bot.store.postgres.events import Subscriptions
 from tests.doubles.memory_store.accounts import MemoryPeople, MemoryRights, MemoryTokens
+from tests.doubles.memory_store.alerts import MemoryAlerts
 from tests.doubles.memory_store.boards import MemoryBoards
 from tests.doubles.memory_store.competitions import MemoryCompetitions
 from tests.doubles.memory_store.confirmations import MemoryConfirmations, MemoryFinals
@@ -51,6 +52,7 @@ class MemoryStore:
         self.requests = MemoryRequests(tables, self.submissions)
         self.moderation = MemoryModeration(tables)
         self.costs = MemoryCosts(tables)
+        self.alerts = MemoryAlerts(tables)
         self.tokens = MemoryTokens(tables)
         self.rights = MemoryRights(clock)
         self.displays = MemoryDisplays(tables)

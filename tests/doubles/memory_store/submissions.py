@@ -22,7 +22,6 @@ from bot.domain.submission import (
     NewSubmission,
     Submission,
     SubmissionState,
-    banned,
     key_reused,
 )
 from bot.store.postgres.database import storable
@@ -81,6 +80,7 @@ class MemorySubmissions:
             created_at=self._tables.clock.now(),
             profile=submission.profile,
             warning=storable(submission.warning),
+            consent=submission.consent or self._tables.boards[submission.board].access.source,
         )
         self._tables.submissions[stored.id] = stored
         if submission.judged_again:
@@ -97,9 +97,9 @@ class MemorySubmissions:
         """UserError if a ban or a limit refuses the submission."""
         if new.judged_again:
             return
-        reason = self._tables.bans.get(new.person)
-        if reason is not None:
-            raise banned(reason)
+        ban = self._tables.ban_of(new.person)
+        if ban is not None:
+            raise ban.refusal
         now = self._tables.clock.now()
         reached = self._tables.limited_by(new.person, new.board, new.mode, now)
         if reached is not None:

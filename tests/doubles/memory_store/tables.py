@@ -32,7 +32,7 @@ from bot.domain.job import Job, JobEvent, JobState, Notice, Topic
 from bot.domain.notifications import Notification
 from bot.domain.records import AuditEntry, StoredEvaluation
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import Exclusion, IdempotencyKey, RateLimit, Submission, ThreadKey
+from bot.domain.submission import Ban, Exclusion, IdempotencyKey, RateLimit, Submission, ThreadKey
 from bot.ports import Clock
 from bot.store.postgres.database import storable
 from bot.store.postgres.events import Subscriptions
@@ -164,7 +164,7 @@ class Tables:
     scores: dict[JobId, ScoreValue] = field(default_factory=dict)
     references: dict[tuple[TaskVersionId, str], TimedReference] = field(default_factory=dict)
     exclusions: dict[SubmissionId, Exclusion] = field(default_factory=dict)
-    bans: dict[PersonId, str] = field(default_factory=dict)
+    bans: dict[PersonId, Ban] = field(default_factory=dict)
     board_pauses: dict[BoardId, str] = field(default_factory=dict)
     judged_again: set[SubmissionId] = field(default_factory=set)
     keys: dict[tuple[PersonId, str], Keyed] = field(default_factory=dict)
@@ -194,6 +194,12 @@ class Tables:
     def next_move(self) -> int:
         """A number greater than all earlier ones."""
         return next(self._moves)
+
+    def ban_of(self, person: PersonId) -> Ban | None:
+        """The person's ban, unless it has ended."""
+        ban = self.bans.get(person)
+        lasts = ban is not None and (ban.until is None or ban.until > self.clock.now())
+        return ban if lasts else None
 
     def decided(self, actor: PersonId | None, action: str, subject: str, reason: str) -> None:
         """Add a row to the audit log."""

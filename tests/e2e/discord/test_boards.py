@@ -1,6 +1,7 @@
 """From an empty guild to a created board: the zip, the GPU menus, the dry run, the news."""
 
 import io
+import re
 import zipfile
 from collections.abc import AsyncIterator
 
@@ -15,8 +16,11 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, py
 
 VECTORADD = ROOT / "tasks" / "examples" / "vectoradd"
 CLOSED_DMS = 50007
-BRIEF = (VECTORADD / "task.yml").read_text().replace("ranked_timeout: 180", "ranked_timeout: 8")
-"""Its ranked runs are timed for a few seconds at most."""
+BRIEF = re.sub(r"1048576|262144", "66000", (VECTORADD / "task.yml").read_text())
+"""Its runs take little time."""
+HOG = "solutions/wrong/memory_hog.py"
+UNTOUCHED = (VECTORADD / HOG).read_text().replace("torch.ones(", "torch.empty(")
+"""Memory counts when it is reserved; to write to gigabytes would take seconds."""
 NEXT = BRIEF.replace("Add two vectors", "Add both vectors")
 
 
@@ -28,7 +32,7 @@ async def shared_scene() -> AsyncIterator[Scene]:
 
 def zipped(name: str = "vectoradd.zip", **changed: str) -> File:
     """The example task as a zip; a changed file replaces the one of that name."""
-    changed = {"task.yml": BRIEF} | changed
+    changed = {"task.yml": BRIEF, HOG: UNTOUCHED} | changed
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as made:
         made.writestr("utils.py", (VECTORADD.parent / "utils.py").read_text())

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -68,6 +70,60 @@ async def test_a_token_that_discord_refuses_is_a_fault(
     assert "copy DISCORD_TOKEN again" in answer.stdout
     invite = await asyncio.to_thread(podium, "discord", "invite", **wrong)
     assert "copy DISCORD_TOKEN again" in refusal(invite, 3)
+
+
+def _typed(podium: Podium, text: str, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """`podium discord setup`, with this text on its standard input."""
+    return subprocess.run(
+        [sys.executable, "-m", "bot", "discord", "setup", "--wait", "60"],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=podium.folder,
+        env=podium.environment | settings,
+    )
+
+
+async def _found(podium: Podium, settings: dict[str, str]) -> dict[str, dict[str, str]]:
+    doctor = await asyncio.to_thread(podium, "doctor", "--json", **settings)
+    return {each["name"]: each for each in json.loads(doctor.stdout)}
+
+
+async def test_a_first_server_is_set_up_with_one_command() -> None:
+    async with LocalDiscord() as server:
+        with fresh("fake:CPU=1") as podium:
+            settings = {
+                key: value for key, value in server.environment.items() if key != "DISCORD_TOKEN"
+            }
+            wrong = await asyncio.to_thread(_typed, podium, "not a token\n", settings)
+            assert "this is no token" in refusal(wrong, 2)
+            refused = await asyncio.to_thread(_typed, podium, "wrong\n", settings)
+            assert "Discord rejects the token" in refusal(refused, 3)
+            assert not (podium.folder / "data" / "discord_token").exists()
+            typed = asyncio.to_thread(_typed, podium, f"{server.token}\n", settings)
+            running = asyncio.create_task(typed)
+            await server.wait_for(lambda: len(server.requests) >= 4, 60)
+            guild = server.guild("gpu")
+            done = await asyncio.wait_for(running, 90)
+            assert done.returncode == 0, done.stderr
+            said = done.stdout + done.stderr
+            assert "open this link" in said
+            assert server.token not in said
+            assert "board identity is published" in said
+            room = guild.channel("submissions")
+            assert f"/{guild.id}/{room.id}" in said
+            assert "`/leaderboard template leaderboard_name:identity`" in room.messages[0].content
+            kept = podium.folder / "data" / "discord_token"
+            assert kept.stat().st_mode & 0o077 == 0
+            found = await _found(podium, settings)
+            assert found["Discord"]["found"]
+            assert f"DISCORD_TRUSTED_GUILDS={guild.id}" in found["Discord roles"]["remedy"]
+            trusted = settings | {"DISCORD_TRUSTED_GUILDS": str(guild.id)}
+            found = await _found(podium, trusted)
+            assert found["Discord roles"]["detail"] == "give rights in gpu"
+            server.assert_clean(allowing=(0,))
 
 
 def test_a_link_needs_a_token_or_an_application(podium: Podium) -> None:

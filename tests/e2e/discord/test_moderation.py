@@ -121,7 +121,7 @@ async def test_who_is_banned_is_stopped_and_refused_everywhere(stage: Scene) -> 
     await said(carol, "admin pause", gpu="CPU", reason="so that it waits")
     await stored(stage, bob, "", "late.py")
     told = await said(carol, "admin ban", who=bob, reason="forged `times`")
-    assert told == "bob may no longer submit. 1 unfinished submission was stopped."
+    assert told == "bob may not submit. 1 unfinished submission was stopped."
     await said(carol, "admin resume", gpu="CPU")
     await bob.sees("CPU: cancelled", before, within=SHOWN_S)
     words = "you are banned from submitting: forged \\`times\\`; contact an admin"
@@ -207,8 +207,11 @@ async def test_two_submissions_are_compared_by_time_and_by_source_where_both_may
     stage: Scene,
 ) -> None:
     long = "".join(f"# {n} ``` @everyone\n" for n in range(200))
+    update: dict[str, Value] = {"leaderboard_name": "identity", "sources": "always"}
+    await said(stage.carol, "leaderboard update", **update)
     first = await stored(stage, stage.alice, "time_us=9", "one.py")
     second = await stored(stage, stage.alice, f"time_us=3\n{long}", "two.py")
+    await said(stage.carol, "leaderboard update", **(update | {"sources": "never"}))
     await stage.alice.sees("two.py on identity", stage.submissions, within=SHOWN_S)
     compared = await stage.alice.slash("submission compare", first=first, second=second)
     message = await compared.final()
@@ -219,7 +222,6 @@ async def test_two_submissions_are_compared_by_time_and_by_source_where_both_may
     assert any(line.split("> ")[-1] == "# 7 ``` @everyone" for line in beside)
     both: dict[str, Value] = {"first": first, "second": second}
     assert "belongs to another person" in await said(stage.bob, "submission compare", **both)
-    update: dict[str, Value] = {"leaderboard_name": "identity", "sources": "always"}
     await said(stage.carol, "leaderboard update", **update)
     assert "3.0x (2.9 to 3.1) faster" in await said(stage.bob, "submission compare", **both)
     stage.server.assert_clean()

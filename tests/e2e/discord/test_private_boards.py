@@ -9,10 +9,12 @@ from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.people import Role
 from tests.doubles.discord.users.filling import Value
 from tests.doubles.discord.users.person import Person
+from tests.doubles.dispatching import until
 from tests.e2e.discord.scene import Scene, kernel, scene
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
+FORGOTTEN_S = 10
 UNKNOWN_MEMBER = 10007
 """What Discord answers when it is asked for somebody who is no member."""
 
@@ -41,9 +43,18 @@ async def _offered(who: Person) -> list[str]:
     return [str(each["value"]) for each in found]
 
 
+async def _offers(who: Person, *names: str) -> None:
+    """Wait as long as autocompletion may take to know of an invitation, or of its end."""
+
+    async def known() -> bool:
+        return await _offered(who) == [*names]
+
+    await until(known, within_s=FORGOTTEN_S)
+
+
 async def test_to_others_the_board_is_not_there_in_any_way(stage: Scene) -> None:
     assert "There are no boards yet" in await _listed(stage.alice)
-    assert await _offered(stage.alice) == []
+    await _offers(stage.alice)
     gpus = await stage.alice.autocomplete("leaderboard submit ranked", "gpus", "")
     assert gpus == []
     for command in ("show", "task", "template", "compare-gpus", "show-personal"):
@@ -62,7 +73,7 @@ async def test_an_invited_person_competes_and_the_channel_hears_nothing(stage: S
     told = await _said(stage.carol, "leaderboard invite", who=stage.bob)
     assert f"<@{stage.bob.id}>" in told
     assert "**identity** on CPU" in await _listed(stage.bob)
-    assert await _offered(stage.bob) == ["identity"]
+    await _offers(stage.bob, "identity")
     run = await stage.submit(stage.bob, "time_us=30", name="hidden.py")
     said = (await run.final()).text
     assert "is stored" in said
@@ -139,16 +150,20 @@ async def test_a_board_for_members_is_hidden_on_other_servers(stage: Scene) -> N
 
 
 async def test_the_creator_says_who_reads_sources(stage: Scene) -> None:
-    said = (await (await stage.submit(stage.bob, "time_us=20", name="mine.py")).final()).text
-    number = int(said.split("#")[1].split()[0])
+    async def submitted() -> int:
+        run = await stage.submit(stage.bob, "time_us=20", name="mine.py")
+        return int((await run.final()).text.split("#")[1].split()[0])
 
-    async def read() -> str:
+    async def read(number: int) -> str:
         answer = await (await stage.alice.slash("submission source", id=number)).final()
         return answer.files[0].data.decode() if answer.files else answer.text
 
-    assert "after its deadline, and has none yet" in await read()
+    first = await submitted()
+    assert "after its deadline, and has none yet" in await read(first)
     await _said(stage.carol, "leaderboard update", sources="always")
-    assert "custom_kernel" in await read()
+    second = await submitted()
+    assert "custom_kernel" in await read(second)
+    assert "after its deadline, and has none yet" in await read(first)
     await _said(stage.carol, "leaderboard update", sources="never")
-    assert "never shows sources to others" in await read()
+    assert "never shows sources to others" in await read(second)
     stage.server.assert_clean()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.doubles.discord.model.people import Role
 from tests.doubles.discord.permissions import Permission
 from tests.e2e.discord.scene import Scene
 
@@ -76,4 +77,55 @@ async def test_who_is_an_admin_here_is_one_over_http_by_a_token_for_it(stage: Sc
     assert "podium_" in (await linked.final()).text
     listed = await stage.carol.slash("profile tokens")
     assert "admin" in (await listed.final()).text
+    stage.server.assert_clean()
+
+
+def _rename_role(stage: Scene, role: Role, name: str) -> None:
+    role.name = name
+    data = {"guild_id": str(stage.guild.id), "role": role.to_api()}
+    stage.server.world.dispatch("GUILD_ROLE_UPDATE", data)
+
+
+async def test_a_renamed_role_keeps_its_rights_and_a_new_one_of_its_name_has_none(
+    stage: Scene,
+) -> None:
+    admins = stage.guild.role("Leaderboard Admin")
+    _rename_role(stage, admins, "Kernel crew")
+    copied = stage.guild.create_role("Leaderboard Admin")
+    stage.guild.members[stage.bob.id].roles.add(copied.id)
+    refused = await (await stage.bob.slash("admin limits")).final()
+    assert "this needs the role Kernel crew" in refused.text
+    assert "no limits" in (await (await stage.carol.slash("admin limits")).final()).text
+    own = await (await stage.carol.slash("admin roles", admin=copied)).final()
+    assert "you do not have this role" in own.text
+    everyone = await (await stage.carol.slash("admin roles", creator=stage.guild.everyone)).final()
+    assert "every member has this role" in everyone.text
+    stage.guild.members[stage.carol.id].roles.add(copied.id)
+    told = await (await stage.carol.slash("admin roles", admin=copied)).final()
+    assert f"Admins have <@&{copied.id}>" in told.text
+    assert "no limits" in (await (await stage.bob.slash("admin limits")).final()).text
+    back = await (await stage.carol.slash("admin roles", admin=admins)).final()
+    assert f"Admins have <@&{admins.id}>" in back.text
+    stage.guild.members[stage.bob.id].roles.discard(copied.id)
+    _rename_role(stage, copied, "unused")
+    _rename_role(stage, admins, "Leaderboard Admin")
+    stage.server.assert_clean()
+
+
+async def test_the_channel_may_be_renamed_and_is_never_made_again(stage: Scene) -> None:
+    stage.submissions.name = "kernels"
+    stored = await (await stage.submit(stage.alice, "time_us=9", mode="test")).final()
+    assert "is stored" in stored.text
+    gym = stage.guild.create_channel("gym")
+    stage.alice.goes_to(gym)
+    refused = await (await stage.submit(stage.alice)).final()
+    assert f"submit in <#{stage.submissions.id}>" in refused.text
+    world, gone = stage.server.world, stage.submissions.to_api()
+    del world.channels[stage.submissions.id]
+    world.dispatch("CHANNEL_DELETE", gone)
+    await stage.bot.stop()
+    await stage.bot.start()
+    refused = await (await stage.submit(stage.alice)).final()
+    assert "submit in a direct message to the bot" in refused.text
+    assert "submissions" not in [each.name for each in stage.guild.channels]
     stage.server.assert_clean()

@@ -13,6 +13,7 @@ from bot.domain.errors import UserError
 from bot.domain.finals import DEFAULT_TOP, MOST_TOP, FinalRequest
 from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.submission import RateLimit
+from bot.domain.times import parse_deadline
 from bot.ports import Store
 from bot.reports.admin import stats_report, submission_rules_report, workers_report
 from bot.reports.confirmations import finals_report
@@ -65,7 +66,8 @@ async def audit(
 
 async def _ban(store: Store, decision: moderation.Decision, fields: Fields) -> str:
     _require_reason(decision)
-    await moderation.ban(store, decision, fields.text("who"))
+    end = fields.text("until").strip()
+    await moderation.ban(store, decision, fields.text("who"), parse_deadline(end) if end else None)
     return "banned"
 
 

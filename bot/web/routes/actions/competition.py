@@ -5,6 +5,7 @@ archive of each and asks to delete them too.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -56,14 +57,16 @@ async def create(request: Request, submitted: page.CreatorForm) -> Response:
         publish_request, data = await _upload(context, submitted)
         number = await publications.submit_task(context, publish_request, data)
     except UserError as error:
-        return await _form(request, submitted.browser, submitted.fields.text("pools"), fault=error)
+        typed = {"pools": submitted.fields.text("pools")}
+        typed |= await page.kept_zip(submitted.fields, "competition_zip")
+        return await _form(request, submitted.browser, typed, fault=error)
     return page.redirect(f"/create/checks/{number}")
 
 
 async def _upload(
     context: WebContext, submitted: sessions.SubmittedForm
 ) -> tuple[PublishRequest, bytes]:
-    file = await submitted.fields.file("competition_zip")
+    file = await page.zip_of(submitted.fields, "competition_zip")
     if file is None:
         words = "choose a competition's zip, as `podium task pack season.yaml` makes it"
         raise UserError("no-zip", words)
@@ -78,7 +81,7 @@ async def _upload(
 async def _form(
     request: Request,
     browser: sessions.Browser,
-    pools: str = "",
+    typed: Mapping[str, str] = MappingProxyType({}),
     fault: UserError | None = None,
 ) -> Response:
     context, caller = context_of(request), browser.session.caller
@@ -87,7 +90,7 @@ async def _form(
     )
     now = context.clock.now()
     own = [(each.name, dates_line(each, now)) for each in known if each.belongs_to(caller)]
-    values = {"title": "Create a competition", "pools": pools, "own": own}
+    values = {"title": "Create a competition", "pools": "", "own": own, **typed}
     return await page.show(request, browser, "actions/create_competition.html", values, fault=fault)
 
 

@@ -47,7 +47,8 @@ async def create(request: Request, submitted: page.CreatorForm) -> Response:
         upload = await _upload(context, submitted)
         number = await publications.submit_task(context, upload.request, upload.zip)
     except UserError as error:
-        return await _form(request, submitted.browser, _typed(fields), fault=error)
+        typed = _typed(fields) | await page.kept_zip(fields, "task_zip")
+        return await _form(request, submitted.browser, typed, fault=error)
     return page.redirect(f"/create/checks/{number}")
 
 

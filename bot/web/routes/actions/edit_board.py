@@ -128,11 +128,13 @@ async def update(request: Request, submitted: page.CreatorForm, name: str) -> Re
         if submitted.fields.text("onto") != str(board.task_version):
             preview_values = await _preview_values(context, submitted.caller, board, upload)
             preview_values |= {"grader": submitted.fields.text("grader"), "again": True}
+            preview_values |= await page.kept_zip(submitted.fields, "task_zip")
             return await _form(request, submitted.browser, board, **preview_values)
         await _require_change(context, submitted.caller, board, upload)
         number = await publications.submit_task(context, upload.request, upload.zip)
     except UserError as error:
-        return await _form(request, submitted.browser, board, fault=error)
+        kept = await page.kept_zip(submitted.fields, "task_zip")
+        return await _form(request, submitted.browser, board, fault=error, **kept)
     return page.redirect(f"/create/checks/{number}")
 
 

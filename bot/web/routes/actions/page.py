@@ -1,6 +1,7 @@
 """Shared by the pages with forms: the signed-in browser, messages after actions, form fields."""
 
 import asyncio
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,6 +18,7 @@ from bot.domain import board
 from bot.domain.accounts import require_creator
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
+from bot.domain.tasks.bundle import MAX_PACKED
 from bot.domain.times import parse_deadline, show_deadline
 from bot.ports import Store
 from bot.reports import blocks, tasks
@@ -85,6 +87,8 @@ async def show(
         "fault": "" if fault is None else fault.message,
         "done": _DONE_MESSAGES.get(request.query_params.get("done", ""), ""),
         "is_admin": viewer.sees_all,
+        "kept_name": "",
+        "kept_data": "",
         **values,
     }
     status = HTTPStatus.OK if fault is None else errors.status_of(fault.code)
@@ -116,7 +120,7 @@ def quoted(*parts: str) -> str:
 
 CreatorForm = Annotated[
     sessions.SubmittedForm,
-    Depends(sessions.submitted_form(sessions.MOST_WITH_ZIP, require_creator)),
+    Depends(sessions.submitted_form(sessions.MOST_WITH_KEPT_ZIP, require_creator)),
 ]
 """A form with a zip from a board creator; other people's forms are not read."""
 
@@ -138,7 +142,7 @@ async def upload_of(
 
     UserError with file and line when it is invalid.
     """
-    file = await fields.file("task_zip")
+    file = await zip_of(fields, "task_zip")
     if file is None:
         raise UserError("no-zip", "choose a task zip, as `podium task pack DIR` makes it")
     request = replace(request, zip_name=PurePath(file.name.replace("\\", "/")).stem[:100])
@@ -146,6 +150,23 @@ async def upload_of(
     parsed = await under_chosen_grader(store, present, parsed, request.grader)
     found = await asyncio.to_thread(tasks.upload_report, bundle, parsed)
     return ShownUpload(request, file.content, parsed.task, found)
+
+
+async def zip_of(fields: sessions.Fields, name: str) -> sessions.File | None:
+    """Return the uploaded zip; UserError when it is too long."""
+    file = await fields.file(name)
+    if file is not None and len(file.content) > MAX_PACKED:
+        message = f"the zip is too long; at most {MAX_PACKED} bytes are allowed"
+        raise UserError("large-body", message)
+    return file
+
+
+async def kept_zip(fields: sessions.Fields, name: str) -> dict[str, str]:
+    """Return the uploaded zip for the form that is shown again, so that it is chosen only once."""
+    file = await fields.file(name)
+    if file is None or len(file.content) > MAX_PACKED:
+        return {}
+    return {"kept_name": file.name, "kept_data": base64.b64encode(file.content).decode()}
 
 
 def reason_of(fields: sessions.Fields) -> str:

@@ -3,27 +3,29 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from pathlib import PurePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from bot.domain import acceptance
 from bot.domain.acceptance import Header, parse_header
-from bot.domain.accounts import require_acting
+from bot.domain.accounts import Caller, require_acting
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import SubmissionRequest
 from bot.reports.standings import placement_line
-from bot.reports.submission import job_line
+from bot.reports.submission import job_line, outcome
 from bot.services import lookup, moderation, standings, status, submissions
 from bot.web import rendering, sessions
 from bot.web.context import WebContext, context_of
+from bot.web.markup import line_of
 from bot.web.routes.actions.page import Number, SignedIn, part, reason_of, redirect, show
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Mode
-from runners.languages import spec_of
+from runners.languages import spec_by_suffix, spec_of
 
 router = APIRouter(prefix="/submit")
 
@@ -44,7 +46,6 @@ class _Draft:
 
     content: bytes = b""
     file_name: str = ""
-    is_pasted: bool = False
     board: str | None = None
     gpus: tuple[str, ...] = ()
     earlier_board: str | None = None
@@ -58,10 +59,12 @@ async def form(
     request: Request,
     browser: SignedIn,
     leaderboard: Annotated[str | None, Query(max_length=200)] = None,
+    gpu: Annotated[str, Query(max_length=64)] = "",
 ) -> Response:
-    """Show the form for a file."""
-    caller = browser.session.caller
-    values = await _values(context_of(request), caller, _Draft(board=leaderboard or None))
+    """Show the form for a file; the address may name the board and a GPU type."""
+    caller, gpus = browser.session.caller, (gpu,) if gpu else ()
+    draft = _Draft(board=leaderboard or None, gpus=gpus)
+    values = await _values(context_of(request), caller, draft)
     return await show(request, browser, "actions/submit.html", values)
 
 
@@ -78,23 +81,24 @@ async def submit(request: Request, submitted: _Upload) -> Response:
     require_acting(submitted.caller)
     context, draft = context_of(request), await _draft(submitted.fields)
     try:
-        draft = await _with_file_name(context, submitted.caller, draft)
-        stored = await submissions.submit(
-            context.store,
-            context.clock,
-            SubmissionRequest(
-                viewer=submitted.caller,
-                file_name=draft.file_name,
-                content=draft.content,
-                mode=draft.mode,
-                board=draft.board,
-                gpus=draft.gpus,
-            ),
-        )
+        stored = await _stored(context, submitted.caller, draft)
     except UserError as error:
         values = await _values(context, submitted.caller, draft)
         return await show(request, submitted.browser, "actions/submit.html", values, fault=error)
-    return redirect(f"/submit/{stored.id}")
+    return redirect(f"/submit/{stored}")
+
+
+async def _stored(context: WebContext, caller: Caller, draft: _Draft) -> SubmissionId:
+    named = await _with_file_name(context, caller, draft)
+    wanted = SubmissionRequest(
+        viewer=caller,
+        file_name=named.file_name,
+        content=named.content,
+        mode=named.mode,
+        board=named.board,
+        gpus=named.gpus,
+    )
+    return (await submissions.submit(context.store, context.clock, wanted)).id
 
 
 async def _draft(fields: sessions.Fields) -> _Draft:
@@ -103,8 +107,7 @@ async def _draft(fields: sessions.Fields) -> _Draft:
     mode = fields.text("mode")
     return _Draft(
         content=pasted if file is None else file.content,
-        file_name="" if file is None else file.name,
-        is_pasted=file is None,
+        file_name=fields.text("kept_name") if file is None else file.name,
         board=fields.text("board") or None,
         gpus=fields.texts("gpu"),
         earlier_board=fields.text("earlier_board") or None,
@@ -148,10 +151,18 @@ async def _values(context: WebContext, viewer: Viewer, draft: _Draft) -> dict[st
         "chosen": _chosen(board, draft.gpus or header.gpus or draft.earlier_gpus),
         "modes": MODES,
         "mode": draft.mode,
-        "source": draft.content.decode(errors="replace") if draft.is_pasted else "",
+        **_kept(draft),
         "most": acceptance.MAX_SOURCE_BYTES,
         "accept": ",".join((*acceptance.suffixes(), ".txt", "text/plain")),
     }
+
+
+def _kept(draft: _Draft) -> dict[str, str]:
+    """Return the source and its file name, so that the form shown again still has them."""
+    try:
+        return {"source": draft.content.decode(), "file_name": draft.file_name}
+    except UnicodeDecodeError:
+        return {"source": "", "file_name": ""}
 
 
 def _header(draft: _Draft) -> tuple[Header, str]:
@@ -170,7 +181,7 @@ def _chosen(board: Board | None, wanted: Sequence[str]) -> frozenset[str]:
     if len(board.gpus) == 1:
         return frozenset(board.gpus)
     found = (find_gpu_type(each, board.gpus) for each in wanted)
-    return frozenset(each for each in found if each is not None)
+    return frozenset(each for each in found if each is not None) or frozenset(board.gpus[:1])
 
 
 @router.get("/{number}")
@@ -209,6 +220,7 @@ async def _render_progress(
     placements = await standings.placements(context.store, number) if is_placed else ()
     values = {
         "status": reading,
+        "outcome": outcome(reading),
         "lines": [(each, job_line(each)) for each in reading.jobs],
         "places": [placement_line(each) for each in placements],
         "best": any(each.is_best for each in placements),
@@ -219,6 +231,61 @@ async def _render_progress(
         "buttons": sessions.submission_buttons(browser, reading),
     }
     return rendering.render("actions/live.html", values)
+
+
+@router.get("/{number}/edit")
+async def edit(request: Request, browser: SignedIn, number: Number) -> Response:
+    """Show the source of the person's own submission in an editor, at the line that failed."""
+    return await _edit_form(request, browser, SubmissionId(number))
+
+
+@router.post("/{number}/edit")
+async def resubmit(request: Request, submitted: _Upload, number: Number) -> Response:
+    """Submit the edited source; or show the editor again with the error."""
+    require_acting(submitted.caller)
+    context, draft = context_of(request), await _draft(submitted.fields)
+    try:
+        stored = await _stored(context, submitted.caller, draft)
+    except UserError as error:
+        return await _edit_form(request, submitted.browser, SubmissionId(number), (draft, error))
+    return redirect(f"/submit/{stored}")
+
+
+async def _edit_form(
+    request: Request,
+    browser: sessions.Browser,
+    number: SubmissionId,
+    refused: tuple[_Draft, UserError] | None = None,
+) -> Response:
+    context, caller = context_of(request), browser.session.caller
+    await lookup.own_submission(context.store, caller, number)
+    reading = await status.submission_status(context.store, number)
+    found = await status.source(context.store, context.clock, caller, number)
+    last = reading.submission
+    draft, fault = refused or (_Draft(gpus=last.gpus, mode=last.mode), None)
+    values = {
+        "title": f"Edit submission {number}",
+        "status": reading,
+        "before": found.text,
+        "source": found.text if refused is None else draft.content.decode(errors="replace"),
+        "lang": _lexer_of(found.file_name),
+        "line": _failing_line(reading),
+        "chosen": draft.gpus,
+        "modes": MODES,
+        "mode": draft.mode,
+    }
+    return await show(request, browser, "actions/edit_source.html", values, fault=fault)
+
+
+def _lexer_of(file_name: str) -> str:
+    spec = spec_by_suffix(PurePath(file_name).suffix)
+    return "" if spec is None else spec.lexer
+
+
+def _failing_line(reading: SubmissionStatus) -> int | None:
+    """Return the line that the first message names, of those that name one."""
+    messages = (each.evaluation.message for each in reading.jobs if each.evaluation is not None)
+    return next((line for line in map(line_of, messages) if line is not None), None)
 
 
 @router.post("/{number}/again")

@@ -101,8 +101,10 @@ async def rules(request: Request) -> api.RulesAnswer:
         boards=active.boards,
         gpus=active.gpus,
         bans=tuple(
-            api.BanAnswer(identity=person.identity, name=person.name, reason=why)
-            for person, why in active.bans
+            api.BanAnswer(
+                identity=person.identity, name=person.name, reason=each.reason, until=each.until
+            )
+            for person, each in active.bans
         ),
         quotas=tuple(
             api.QuotaAnswer(
@@ -120,11 +122,12 @@ async def rules(request: Request) -> api.RulesAnswer:
 _DONE = 204
 
 
-@router.post("/bans", openapi_extra=openapi.takes(api.PersonDecision))
+@router.post("/bans", openapi_extra=openapi.takes(api.BanOrder))
 async def ban(request: Request, viewer: auth.MayAdminister) -> api.Stopped:
     """Ban a person from submitting, and stop their unfinished submissions."""
-    body = await bodies.read(request, api.PersonDecision, BODY_MAX)
-    stopped = await moderation.ban(_store(request), _decision(viewer, body), body.identity)
+    body = await bodies.read(request, api.BanOrder, BODY_MAX)
+    decision = _decision(viewer, body)
+    stopped = await moderation.ban(_store(request), decision, body.identity, body.until)
     return api.Stopped(stopped=stopped)
 
 

@@ -279,7 +279,9 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         "pause": None,
         "boards": {},
         "gpus": {"H100": "the cards are being cooled"},
-        "bans": [{"identity": "discord:18", "name": "Eve", "reason": "forged times"}],
+        "bans": [
+            {"identity": "discord:18", "name": "Eve", "reason": "forged times", "until": None}
+        ],
         "quotas": [
             {"unit": "seconds", "each_person": True, "board": None, "gpu": "H100", "most": 600.0}
         ],
@@ -295,6 +297,11 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "CostsAnswer": {"days": 7, "usage": [_USAGE], "prices": {"H100": 0.001097}},
     "QuotaOrder": {"unit": "seconds", "gpu": "H100", "most": 600.0},
     "QuotaBody": {"unit": "seconds", "gpu": "H100"},
+    "BanOrder": {
+        "identity": "discord:18",
+        "reason": "forged times",
+        "until": "2026-12-01T00:00:00Z",
+    },
     "PersonDecision": {"identity": "discord:18", "reason": "forged times"},
     "PauseDecision": {"gpu": "H100", "reason": "the cards are being cooled"},
     "LimitOrder": {"board": "softmax", "mode": "ranked", "most": 5, "window_s": 3600.0},

@@ -44,6 +44,7 @@ _BODIES: tuple[type[BaseModel], ...] = (
     publishing.ExtendOrder,
     accounts.TokenOrder,
     admin.DecisionBody,
+    admin.BanOrder,
     admin.PersonDecision,
     admin.PauseDecision,
     admin.LimitKey,

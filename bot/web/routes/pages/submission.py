@@ -18,7 +18,7 @@ from bot.reports import history
 from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
 from bot.reports.standings import placement_line, standing_line
-from bot.reports.submission import archives, evaluation_report, job_line
+from bot.reports.submission import VERDICT_WORDS, archives, evaluation_report, job_line, outcome
 from bot.services import comparison, standings, status
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
@@ -109,6 +109,8 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         "board": reading.board,
         "person": await context.store.people.get(reading.submission.person),
         "lines": _lines(reading),
+        "outcome": outcome(reading),
+        "verdict_words": set(VERDICT_WORDS.values()),
         "confirmations": list(confirmation_lines(reading)),
         "buttons": sessions.submission_buttons(await sessions.browser_of(request), reading),
         "places": await _places(context, reading),
@@ -184,7 +186,7 @@ async def progress(request: Request, number: Number, viewer: auth.AnyViewer) -> 
             found = await status.read_submission(
                 context.store, context.clock, viewer, submission_id
             )
-            values = {"lines": _lines(found)}
+            values = {"lines": _lines(found), "outcome": outcome(found), "number": number}
             return rendering.render("parts/jobs.html", values), found.is_settled
 
         return await context.cache.get(("progress", number, viewer), rendering.TICK_S / 2, make)

@@ -87,13 +87,14 @@ async def test_each_guild_is_told_what_the_bot_lacks_there() -> None:
     less = needed_permissions()
     less.update(manage_threads=False)
     server = await discord_with(good=needed_permissions().value, bad=less.value)
-    first, second, third = await examine_discord(door(server))
+    first, second, hidden, roles = await examine_discord(door(server))
     assert (first.found, first.detail) == (True, "podium, in good, bad")
     assert second.name == "Discord guild bad"
     assert second.detail == "the bot lacks Manage Threads"
-    assert third.name == "Discord role in bad"
-    assert "Leaderboard Admin lacks Manage Threads" in third.detail
-    assert third.optional
+    assert hidden.name == "Discord role in bad"
+    assert "Leaderboard Admin lacks Manage Threads" in hidden.detail
+    assert hidden.optional
+    assert roles.detail == "give rights in every guild of this private bot"
     await server.close()
 
 

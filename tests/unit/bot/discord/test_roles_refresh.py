@@ -5,7 +5,14 @@ import aiohttp
 import discord
 
 from bot.discord.context import DiscordContext
-from bot.discord.roles import RECHECK_AFTER, guild_credential, recheck, role_credential
+from bot.discord.roles import (
+    ADMIN,
+    RECHECK_AFTER,
+    guild_credential,
+    holds_role,
+    recheck,
+    role_credential,
+)
 from bot.domain.accounts import Rights
 from bot.domain.ids import PersonId
 from tests.doubles.place import Place
@@ -51,7 +58,9 @@ async def met(place: Place, user: int, guild: int = GUILD) -> PersonId:
 async def test_a_lost_role_is_lost_and_a_new_one_counts(place: Place) -> None:
     lost, kept = await met(place, 5), await met(place, 6)
     context = DiscordContext(place.store, place.clock)
-    found = client(one(5), one(6, "Leaderboard Creator"))
+    await place.store.moderation.keep_part(f"discord:{GUILD}", "creator", "90")
+    await context.snapshot.refresh(place.store)
+    found = client(one(5), one(6, "Kernel authors"))
     assert await recheck(found, context) == 0
     place.clock.advance(RECHECK_AFTER.total_seconds() + 1)
     assert await recheck(found, context) == 2
@@ -59,6 +68,20 @@ async def test_a_lost_role_is_lost_and_a_new_one_counts(place: Place) -> None:
     held = frozenset({guild_credential(GUILD), role_credential(90)})
     assert await place.store.rights.of(kept) == Rights(held, is_creator=True)
     assert await recheck(found, context) == 0
+
+
+async def test_a_role_counts_by_its_id_and_no_longer_by_its_name(place: Place) -> None:
+    context = DiscordContext(place.store, place.clock)
+    renamed, copied = one(5, "Kernel admins"), one(6, "another", "Leaderboard Admin")
+    del copied.roles[0]  # so that the ids differ: 90 was renamed, 91 has the name now
+    client(renamed, copied)
+    assert not holds_role(context, cast("discord.Member", copied), ADMIN)  # nothing is read yet
+    await context.snapshot.refresh(place.store)
+    assert holds_role(context, cast("discord.Member", copied), ADMIN)
+    await place.store.moderation.keep_part(f"discord:{GUILD}", "admin", "90")
+    await context.snapshot.refresh(place.store)
+    assert holds_role(context, cast("discord.Member", renamed), ADMIN)
+    assert not holds_role(context, cast("discord.Member", copied), ADMIN)
 
 
 async def test_who_has_left_and_where_the_bot_has_left_vouches_for_nothing(place: Place) -> None:

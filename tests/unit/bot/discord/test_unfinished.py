@@ -23,7 +23,6 @@ from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.files import File
 from tests.doubles.discord.model.interactions import Interaction
 from tests.doubles.discord.model.messages import Message
-from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord_room import LEASE, Room
 from tests.doubles.discord_room import room as a_room
@@ -237,7 +236,7 @@ async def test_what_was_done_and_could_not_be_noted_is_neither_made_nor_told_twi
 
 
 async def test_rights_are_those_of_when_it_is_done(room: Room) -> None:
-    admin = room.guild.create_role("Leaderboard Admin", Permission.MANAGE_THREADS)
+    admin = await room.admin_role()
     room.guild.members[room.alice.id].roles.add(admin.id)
     await (await room.alice.slash("leaderboard list")).final()
     who = await room.context.store.people.ensure(f"discord:{room.alice.id}", "alice")

@@ -32,7 +32,6 @@ from tests.doubles.discord.model.components import Component
 from tests.doubles.discord.model.files import File
 from tests.doubles.discord.model.interactions import Interaction
 from tests.doubles.discord.model.messages import Message
-from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord.users.filling import Filling, Value
 from tests.doubles.discord.users.forms import fill
@@ -154,7 +153,7 @@ class Stage:
 async def stage() -> AsyncIterator[Stage]:
     async with a_room(commands=True) as room:
         store, clock = room.place.store, room.place.clock
-        admin = room.guild.create_role("Leaderboard Admin", Permission.MANAGE_THREADS)
+        admin = await room.admin_role()
         carol = room.server.user("carol", room.guild, roles=[admin])
         carol.goes_to(room.channel)
         account = (await store.people.ensure(f"discord:{carol.id}", "Carol")).id

@@ -3,7 +3,7 @@ from datetime import timedelta
 from bot.domain.accounts import Person
 from bot.domain.ids import BoardId, PersonId
 from bot.domain.records import NamedLimit, SubmissionRules
-from bot.domain.submission import RateLimit
+from bot.domain.submission import Ban, RateLimit
 from bot.reports.admin import submission_rules_report
 from bot.reports.blocks import Table, Text
 from runners.contract.task import Mode
@@ -18,7 +18,9 @@ def test_each_kind_of_rule_has_its_table() -> None:
         NamedLimit(RateLimit(1, HOUR, BoardId(1), Mode.TEST), "sort"),
     )
     eve = Person(PersonId(2), "discord:17", "Eve", NOON)
-    rules = SubmissionRules(limits, "a move", {"sort": "soon"}, {"L4": "heat"}, ((eve, "forged"),))
+    rules = SubmissionRules(
+        limits, "a move", {"sort": "soon"}, {"L4": "heat"}, ((eve, Ban("forged")),)
+    )
     tables = [each for each in submission_rules_report(rules).blocks if isinstance(each, Table)]
     assert [each.rows for each in tables] == [
         (("all boards", "all modes", "9", "60 min"), ("sort", "test", "1", "60 min")),

@@ -84,6 +84,11 @@ def test_a_run_without_a_time_says_whether_it_waits_and_a_place_to_whom_it_went(
     assert _row(SubmissionState.FINISHED, lost)[-1].endswith("± 0.06, lost its place to #9")
 
 
+def test_a_run_that_is_too_noisy_to_be_ranked_does_not_only_say_passed() -> None:
+    noisy = replace(PASSED, score=None)
+    assert _row(SubmissionState.FINISHED, noisy)[-1] == "H100: passed, not ranked"
+
+
 def test_nothing_submitted_is_said() -> None:
     blocks = history_report("ada", []).blocks
     assert isinstance(blocks[0], Text)

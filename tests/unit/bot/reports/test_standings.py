@@ -8,7 +8,7 @@ from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import PairRatio, ScoreValue, Standing
 from bot.reports.blocks import Table, Text, Tone
-from bot.reports.standings import short_notes, standings_notes, standings_report
+from bot.reports.standings import gaps, short_notes, standings_notes, standings_report
 from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
@@ -194,3 +194,12 @@ def test_ranks_that_the_times_do_not_explain_say_that_a_comparison_decided() -> 
     for each, shown in ((second, False), (compared, True)):
         notes = standings_notes(_standings(entries=rank([first, each])))
         assert (words in [note.text for note in notes]) is shown
+
+
+def test_a_gap_is_told_to_the_next_rank_and_to_the_reference() -> None:
+    entries = rank([make_score(1, 20_000.0, 40.0), make_score(2, 10_000.0, 10.0)])
+    leaderboard = _standings(entries=entries, reference=ScoreValue(30_000.0, 10.0))
+    first, second = (gaps(leaderboard, each) for each in entries)
+    assert len(first) == 1
+    assert first[0].endswith(" vs reference")
+    assert "(50.0%) behind 1st, person 2" in second[0]

@@ -43,6 +43,13 @@ def test_a_passed_evaluation_is_shown_well_with_its_time_and_interval() -> None:
     assert _table(report).rows[1][3] == "29.14 µs ± 0.06"
 
 
+def test_the_first_line_of_a_run_that_is_too_noisy_says_that_it_is_not_ranked() -> None:
+    noisy = make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6, 0.23e6))
+    first = evaluation_report(make_evaluation(cases=(noisy,))).blocks[0]
+    assert isinstance(first, Text)
+    assert first.text.startswith("passed, but too noisy to be ranked on CPU, ")
+
+
 def test_cases_are_numbered_within_their_kind() -> None:
     cases = (make_case(), make_case(), make_case(CaseKind.BENCHMARK))
     rows = _table(evaluation_report(make_evaluation(cases=cases))).rows

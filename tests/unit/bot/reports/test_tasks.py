@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from bot.domain.board import Board
 from bot.domain.ids import BoardId, PersonId, TaskVersionId
 from bot.reports.blocks import Log, Report, Table, Text
-from bot.reports.tasks import change_report, task_difference
+from bot.reports.tasks import about, change_report, task_difference
 from runners.contract.task import TaskDefinition, Workload
 from tests.doubles.factories import make_task
 
@@ -90,3 +90,10 @@ def test_thousands_of_lines_that_repeat_are_compared_within_a_bound() -> None:
     found = change_report(BOARD, before, after, gpus=BOARD.gpus, deadline=BOARD.deadline)
     assert time.process_time() - began < 10
     assert rows(found)["a.py"][0] == "20000 lines"
+
+
+def test_what_a_task_is_about_is_its_first_paragraph_on_one_line() -> None:
+    text = "# sort\n\nSort `size` **single**\nnumbers.\n\nMore.\n"
+    assert about(make_task(description=text)) == "Sort size single numbers."
+    assert about(make_task(description="# only a heading")) == ""
+    assert len(about(make_task(description="word " * 1_000))) == 160

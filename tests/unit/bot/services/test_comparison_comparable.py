@@ -55,8 +55,8 @@ async def test_while_sources_are_hidden_there_are_ones_own_alone(place: Place) -
 
 
 async def test_where_sources_are_shown_everybodys_best_are_there(place: Place) -> None:
-    made = await played(place)
     await place.store.boards.restrict(place.board.id, Access(source=SourceVisibility.ALWAYS))
+    made = await played(place)
     bob = Viewer(await place.person("bob"))
     assert await named(place, bob, made["bob"]) == [
         {made["a test of bob's"], made["bob again"]}, set(), {made["ada"], made["carol"]},

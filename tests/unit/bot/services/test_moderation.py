@@ -1,5 +1,5 @@
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -9,7 +9,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Claim, JobState
 from bot.domain.publication import NewPublication
-from bot.domain.submission import ExclusionKind, RateLimit
+from bot.domain.submission import Ban, ExclusionKind, RateLimit
 from bot.services import moderation
 from bot.services.moderation import Decision
 from tests.doubles.place import Place
@@ -22,7 +22,7 @@ async def audit(place: Place) -> list[tuple[str, str, str]]:
 async def test_a_ban_and_its_end_leave_audit_rows(place: Place) -> None:
     eve = await place.person("eve")
     await moderation.ban(place.store, Decision(place.ada, "forged"), "local:eve")
-    assert await place.store.moderation.ban_of(eve) == "forged"
+    assert await place.store.moderation.ban_of(eve) == Ban("forged")
     assert await audit(place) == [("ban", "person local:eve", "forged")]
     await moderation.unban(place.store, Decision(place.ada, "sorry"), "local:eve")
     assert await place.store.moderation.ban_of(eve) is None
@@ -31,6 +31,21 @@ async def test_a_ban_and_its_end_leave_audit_rows(place: Place) -> None:
         await moderation.unban(place.store, Decision(place.ada, ""), "local:eve")
     with pytest.raises(UserError, match="has no account here yet"):
         await moderation.ban(place.store, Decision(place.ada, ""), "local:nobody")
+
+
+async def test_nobody_bans_their_own_account(place: Place) -> None:
+    with pytest.raises(UserError, match="your own account"):
+        await moderation.ban(place.store, Decision(place.ada, "a slip"), "local:ada")
+    assert await place.store.moderation.bans() == {}
+
+
+async def test_the_end_of_a_ban_is_in_the_audit(place: Place) -> None:
+    await place.person("eve")
+    end = datetime(2030, 1, 1, tzinfo=UTC)
+    await moderation.ban(place.store, Decision(place.ada, "floods"), "local:eve", end)
+    assert await audit(place) == [
+        ("ban", "person local:eve", "floods (until 2030-01-01 00:00 UTC)")
+    ]
 
 
 async def test_a_person_withdraws_only_their_own_and_only_once(place: Place) -> None:

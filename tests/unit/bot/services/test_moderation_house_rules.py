@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from bot.domain.submission import RateLimit
+from bot.domain.submission import Ban, RateLimit
 from bot.services.moderation import submission_rules
 from runners.contract.task import Mode
 from tests.doubles.place import Place
@@ -29,7 +29,7 @@ async def test_limits_pauses_and_bans_come_with_names(place: Place) -> None:
     await moderation.pause("a move")
     await moderation.pause_board(place.board.id, "a new task")
     await moderation.pause_gpu("CPU", "a new driver")
-    await moderation.ban(eve, "forged")
+    await moderation.ban(eve, Ban("forged"))
     rules = await submission_rules(place.store)
     assert [(each.limit, each.board) for each in rules.limits] == [
         (wide, None),
@@ -40,4 +40,4 @@ async def test_limits_pauses_and_bans_come_with_names(place: Place) -> None:
         {"vectoradd": "a new task"},
         {"CPU": "a new driver"},
     )
-    assert [(person.name, why) for person, why in rules.bans] == [("eve", "forged")]
+    assert [(person.name, why) for person, why in rules.bans] == [("eve", Ban("forged"))]

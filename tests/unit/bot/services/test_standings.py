@@ -3,8 +3,9 @@ import pytest
 from bot.domain.board import Access, SourceVisibility, Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
+from bot.services import standings
 from bot.services.publishing.publish import publish
-from bot.services.standings import board_standings, opening_gpu
+from bot.services.standings import board_standings, opening_gpu, ranks_at
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus
 from runners.contract.task import Grader
 from runners.contract.verdict import Stage, Verdict
@@ -42,19 +43,17 @@ async def test_the_absent_are_listed_once_with_their_latest_reason(place: Place)
     assert refused == [("eve", "build_failed", "line 3")]
 
 
-async def test_what_exceptions_say_of_hidden_sources_is_told_to_nobody_else(place: Place) -> None:
+async def test_what_exceptions_say_is_told_to_admins_only(place: Place) -> None:
     await failed(place, "eve", Verdict.BUILD_FAILED, message="name 'trick'", stage=Stage.BUILD)
     await failed(place, "kay", Verdict.WRONG_ANSWER, message="1 differs", stage=Stage.TEST)
-    for source, words in (
-        (SourceVisibility.AFTER_DEADLINE, ""),
-        (SourceVisibility.NEVER, ""),
-        (SourceVisibility.ALWAYS, "name 'trick'"),
-    ):
+    admin = Viewer(place.ada, sees_all=True)
+    for source in SourceVisibility:
         await place.store.boards.restrict(place.board.id, Access(source=source))
-        (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
-        told = {each.person_name: each.message for each in board.refused}
-        assert told == {"eve": words, "kay": "1 differs"}
-        assert board.quotes == bool(words)
+        for viewer, words in ((Viewer(place.ada), ""), (admin, "name 'trick'")):
+            (board,) = await board_standings(place.store, viewer, "vectoradd")
+            told = {each.person_name: each.message for each in board.refused}
+            assert told == {"eve": words, "kay": "1 differs"}
+            assert board.quotes == bool(words)
 
 
 async def test_a_board_that_its_own_evaluation_times_says_so(place: Place) -> None:
@@ -164,3 +163,21 @@ async def test_who_failed_on_several_gpus_is_told_of_each_why(place: Place) -> N
         "CPU": ["timed_out in the ranked run"],
         "H100": ["wrong_answer in the ranked run"],
     }
+
+
+async def test_the_ranks_of_a_moment_are_those_of_the_bests_of_then(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ran(place, "bob", 300)
+    await ran(place, "ada", 200)
+    place.clock.advance(3600)
+    moment = place.clock.now()
+    place.clock.advance(3600)
+    await ran(place, "bob", 100)
+    await ran(place, "eve", 50)
+    (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
+    assert [each.score.person_name for each in board.entries] == ["eve", "bob", "ada"]
+    bob = await place.person("bob")
+    assert await ranks_at(place.store, board.entries, moment) == {place.ada: 1, bob: 2}
+    monkeypatch.setattr(standings, "MOST_CHANGED", 1)
+    assert await ranks_at(place.store, board.entries, moment) is None

@@ -4,7 +4,10 @@ import pytest
 
 from bot.domain.board import Access, SourceVisibility, Viewer, Visibility
 from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.services.moderation import Decision
 from bot.services.status import source
+from bot.services.submissions import rejudge_submission
 from tests.doubles.factories import NOON
 from tests.doubles.place import Place
 
@@ -36,16 +39,50 @@ async def test_of_a_board_without_end_nobody_sees_another_s_source(place: Place)
 
 
 async def test_a_board_may_show_sources_always_or_never(place: Place) -> None:
-    submission = await place.submit(await place.person("bob"))
     deadline = NOON + timedelta(hours=1)
     await place.store.boards.configure(place.board.id, place.board.gpus, deadline)
     always, never = Access(source=SourceVisibility.ALWAYS), Access(source=SourceVisibility.NEVER)
     await place.store.boards.restrict(place.board.id, always)
+    submission = await place.submit(await place.person("bob"))
     assert (await source(place.store, place.clock, Viewer(place.ada), submission.id)).text
     await place.store.boards.restrict(place.board.id, never)
     place.clock.advance(3601)
     with pytest.raises(UserError, match="never shows sources to others"):
         await source(place.store, place.clock, Viewer(place.ada), submission.id)
+
+
+@pytest.mark.parametrize(
+    ("stated", "open_words", "closed_words"),
+    [
+        (SourceVisibility.NEVER, "its board never showed", "its board never showed"),
+        (SourceVisibility.AFTER_DEADLINE, "after 20", ""),
+        (SourceVisibility.ALWAYS, "", ""),
+    ],
+)
+async def test_a_source_is_shown_to_no_more_people_than_was_stated(
+    place: Place, stated: SourceVisibility, open_words: str, closed_words: str
+) -> None:
+    boards, number = place.store.boards, place.board.id
+    await boards.configure(number, place.board.gpus, NOON + timedelta(hours=1))
+    await boards.restrict(number, Access(source=stated))
+    submission = await place.submit(await place.person("bob"))
+    again = await rejudge_submission(place.store, Decision(place.ada, ""), submission.id)
+    await boards.restrict(number, Access(source=SourceVisibility.ALWAYS))
+
+    async def told(which: SubmissionId) -> str:
+        try:
+            await source(place.store, place.clock, Viewer(place.ada), which)
+        except UserError as error:
+            return error.message
+        return ""
+
+    for words in (open_words, closed_words):
+        for each in (submission.id, again.id):
+            assert words in await told(each)
+            assert bool(words) == bool(await told(each))
+        place.clock.advance(3601)
+    admin = Viewer(place.ada, sees_all=True)
+    assert (await source(place.store, place.clock, admin, submission.id)).text
 
 
 async def test_on_a_hidden_board_there_is_no_source(place: Place) -> None:

@@ -3,13 +3,13 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.submission import RateLimit
+from bot.domain.submission import Ban, RateLimit
 from runners.contract.task import Mode
 from tests.doubles.place import Place
 
 
 async def test_a_banned_person_is_told_why_and_nothing_is_stored(place: Place) -> None:
-    await place.store.moderation.ban(place.ada, "forged times")
+    await place.store.moderation.ban(place.ada, Ban("forged times"))
     with pytest.raises(UserError, match="banned from submitting: forged times") as refusal:
         await place.submit()
     assert refusal.value.code == "banned"

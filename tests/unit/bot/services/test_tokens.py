@@ -6,6 +6,7 @@ import pytest
 from bot.domain.accounts import Rights, Token, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TokenId
+from bot.domain.submission import Ban
 from bot.services.tokens import MOST_TOKENS, caller_for_token, create_token, revoke_token
 from tests.doubles.place import Place
 
@@ -50,7 +51,7 @@ async def test_as_many_as_are_asked_for_at_once_are_not_too_many(
 
 async def test_a_token_of_a_banned_person_lets_nothing_in(place: Place) -> None:
     before = await create_token(place.store, place.ada, "before")
-    await place.store.moderation.ban(place.ada, "forged times")
+    await place.store.moderation.ban(place.ada, Ban("forged times"))
     after = await create_token(place.store, place.ada, "after")
     for made in (before, after):
         with pytest.raises(UserError, match="banned from submitting: forged times"):

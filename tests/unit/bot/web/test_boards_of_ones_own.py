@@ -120,7 +120,7 @@ async def test_a_chosen_grader_is_told_first_and_an_eval_py_that_does_not_run_is
     told = unescape(await checked(door, carol, asked.headers["Location"]))
     first = "Podium's judge grades, and eval.py is not run: the task's creator chose so."
     assert told.index(first) < told.index("graded on CPU is published.")
-    task = await carol.text("/boards/graded/task")
+    task = await carol.text("/boards/graded")
     assert "eval.py is not run: Podium" in task
     assert re.search(r">eval\.py</a> <span[^>]*>[^<]+, not run</span>", task)
     own = await carol.post("/edit/graded/look", {"grader": "popcorn"}, file=file)
@@ -259,7 +259,7 @@ async def test_a_next_version_is_looked_at_before_it_is_proven_and_can_be_rejudg
     board = await place.store.boards.find("double")
     assert board is not None
     unseen = await carol.post("/edit/double/task", file=changed)
-    assert "Choose the same zip again" in unseen.text
+    assert "Press again to confirm" in unseen.text
     onto = str(board.task_version)
     nothing = await carol.post("/edit/double/task", {"onto": onto}, file=packed())
     assert nothing.status_code == 400
@@ -272,7 +272,7 @@ async def test_a_next_version_is_looked_at_before_it_is_proven_and_can_be_rejudg
     assert again.headers["Location"] == "/edit/double?done=rejudging"
     assert (await carol.post(f"{page}/rejudge")).status_code == 400
     late = await carol.post("/edit/double/task", {"onto": onto}, file=changed)
-    assert "Choose the same zip again" in late.text
+    assert "Press again to confirm" in late.text
 
 
 async def test_settings_and_guests_change_alone(door: WebContext, place: Place) -> None:

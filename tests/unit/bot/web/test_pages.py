@@ -12,7 +12,8 @@ from typing_extensions import override
 
 from bot.domain.board import Access, SourceVisibility
 from bot.ports.outside import ServiceConnection
-from bot.web.routes.pages import boards, comparison
+from bot.reports.submission import VERDICT_WORDS
+from bot.web.routes.pages import board, comparison
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.exhibition import HOSTILE, Exhibition, make_exhibition
 from tests.doubles.memory_store import MemoryStore
@@ -21,7 +22,7 @@ _WAYS: dict[Exhibition, httpx.ASGITransport] = {}
 BROWSER = {"Accept": "text/html,application/xhtml+xml", "Accept-Encoding": "gzip"}
 PAGES = (
     "/", "/boards/vectoradd", "/boards/vectoradd?gpu=A100", "/boards/sort", "/boards/empty",
-    "/boards/vectoradd/task", "/boards/vectoradd/gpus", "/queue", "/docs", "/people/{hostile}",
+    "/boards/vectoradd/gpus", "/queue", "/docs", "/docs/verdicts", "/people/{hostile}",
     "/submissions/{best}", "/submissions/{refused}", "/submissions/{running}",
     "/submissions/{best}/compare?with={refused}", "/competitions/Spring%20cup",
     "/competitions/Later%20cup", "/nothing",
@@ -166,7 +167,7 @@ async def test_a_board_says_ranks_intervals_and_who_is_not_ranked(shown: Exhibit
     assert 'class="band"' in text
     assert "Of speed of light" in text
     assert "build failed" in text
-    assert text.count("</caption>") == 2
+    assert text.count("</caption>") == 4
     assert "/api/v1/leaderboards/vectoradd/standings?gpu=H100&amp;format=csv" in text
 
 
@@ -186,7 +187,7 @@ async def test_a_board_is_filtered_by_name_and_by_version(shown: Exhibition) -> 
 async def test_many_people_are_leafed_through_and_keep_what_all_of_them_mean(
     shown: Exhibition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(boards, "_ROWS", 3)
+    monkeypatch.setattr(board, "_ROWS", 3)
     first = (await asked(shown, "/boards/vectoradd?gpu=H100")).text
     assert first.count('<td class="span">') == 3
     assert "page 1 of 5" in first
@@ -195,7 +196,7 @@ async def test_many_people_are_leafed_through_and_keep_what_all_of_them_mean(
     assert last.count('<td class="span">') == 2
     assert 'rel="next"' not in last
     assert "1.00x" not in last  # compared with the first of all
-    monkeypatch.setattr(boards, "_ROWS", 1)
+    monkeypatch.setattr(board, "_ROWS", 1)
     few = await asked(shown, "/boards/vectoradd?gpu=H100&version=1")
     assert "And 1 person more" in few.text
 
@@ -346,7 +347,7 @@ async def test_only_one_comparison_is_made_at_a_time_and_the_next_waits_not_for_
 
 
 async def test_the_task_says_which_inputs_ranked_runs_have(shown: Exhibition) -> None:
-    text = (await asked(shown, "/boards/vectoradd/task")).text
+    text = (await asked(shown, "/boards/vectoradd")).text
     assert "makes its inputs from secret seeds that are drawn for that run" in text
 
 
@@ -428,3 +429,51 @@ async def test_an_unknown_competition_is_not_found(shown: Exhibition) -> None:
     answer = await asked(shown, "/competitions/none")
     assert answer.status_code == 404
     assert "no competition named" in answer.text
+
+
+async def test_every_verdict_is_explained_by_its_name(shown: Exhibition) -> None:
+    text = (await asked(shown, "/docs/verdicts")).text
+    for words in VERDICT_WORDS.values():
+        assert f'id="{words.replace(" ", "-")}"' in text
+    board = (await asked(shown, "/boards/vectoradd?gpu=H100")).text
+    assert 'href="/docs/verdicts#build-failed">build failed</a>' in board
+
+
+async def test_the_old_page_of_a_task_leads_to_the_board(shown: Exhibition) -> None:
+    answer = await asked(shown, "/boards/vectoradd/task")
+    assert (answer.status_code, answer.headers["Location"]) == (307, "/boards/vectoradd#task")
+    for name in ("reference.py", "x.svg"):
+        assert (await asked(shown, f"/boards/vectoradd/drawings/{name}")).status_code == 404
+
+
+async def test_ones_own_line_says_rank_gaps_and_why_there_is_none(shown: Exhibition) -> None:
+    frances = (await asked(shown, "/boards/vectoradd?gpu=H100", "Frances")).text
+    own = frances.partition('<div class="own">')[2].partition("</div>")[0]
+    assert " behind " in own
+    assert f"#person-{shown.people['Frances']}" in own
+    assert 'id="mine"' in frances
+    dennis = (await asked(shown, "/boards/vectoradd?gpu=H100", "Dennis")).text
+    assert "are not ranked yet" in dennis
+    assert "Fix and resubmit" in dennis
+    stranger = (await asked(shown, "/boards/vectoradd?gpu=H100")).text
+    for words in ('class="own"', 'id="mine"', "no module named", "16 elements differ"):
+        assert words not in stranger
+
+
+async def test_the_standings_are_sorted_by_a_column(shown: Exhibition) -> None:
+    text = (await asked(shown, "/boards/vectoradd?gpu=H100&sort=who")).text
+    names = re.findall(r'<a class="name" href="/people/\d+" title="([^"]+)"', text)[:14]
+    assert names == sorted(names, key=str.casefold)
+    assert 'aria-sort="ascending"' in text
+    assert (await asked(shown, "/boards/vectoradd?sort=x")).status_code == 422
+
+
+async def test_a_card_says_what_the_task_is_about_and_cards_are_filtered(shown: Exhibition) -> None:
+    text = (await asked(shown, "/")).text
+    assert "14 of 16 people ranked" in text
+    found = (await asked(shown, "/?q=VECTOR&gpu=H100")).text
+    assert 'href="/boards/vectoradd"' in found
+    assert 'href="/boards/empty"' in found
+    assert 'href="/boards/empty"' not in (await asked(shown, "/?gpu=A100")).text
+    assert 'href="/boards/empty"' not in (await asked(shown, "/?q=vectoradd")).text
+    assert "No open leaderboard matches." in (await asked(shown, "/?q=%3Cb%3E")).text

@@ -150,8 +150,9 @@ async def test_the_next_attempt_is_told_what_the_failed_one_used(place: Place) -
         await until_state(place, submission, JobState.FAILED)
     used = [request.used_s for request in runner.requests]
     assert used[0] == 0
-    assert used[1] > 0.05
-    assert used[2] > used[1] + 0.05
+    slept = 0.04  # the event loop may end a sleep slightly early
+    assert used[1] > slept
+    assert used[2] > used[1] + slept
 
 
 async def test_a_job_has_no_further_attempt_once_its_attempts_have_used_the_limit(

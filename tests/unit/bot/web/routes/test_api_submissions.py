@@ -177,8 +177,11 @@ async def test_nobody_stops_or_reads_what_is_another_s(api: Api) -> None:
         assert shown.json()["jobs"][0]["evaluation"]["verdict"] == "passed"
         open_to_all = Access(source=SourceVisibility.ALWAYS)
         await api.place.store.boards.restrict(api.place.board.id, open_to_all)
-        assert "secret" in (await bob.get(f"/submissions/{tested.id}")).text
-        assert (await bob.get(f"/submissions/{tested.id}/source")).status_code == 200
+        assert "secret" not in (await bob.get(f"/submissions/{tested.id}")).text
+        opened = await api.place.submit(mode=Mode.TEST)
+        await api.place.judged(opened, log="line 3: secret = 7")
+        assert "secret" in (await bob.get(f"/submissions/{opened.id}")).text
+        assert (await bob.get(f"/submissions/{opened.id}/source")).status_code == 200
     async with api.asking("ada") as ada:
         assert "secret" in (await ada.get(f"/submissions/{tested.id}")).text
 

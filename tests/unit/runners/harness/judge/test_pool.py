@@ -155,7 +155,7 @@ def test_the_unused_are_closed(sit: Sit) -> None:
         with candidates.next_candidate():
             pass
 
-    assert started(session) == before
+    assert started(session) <= before  # a process of an earlier test may have ended meanwhile
     assert not candidates.waiting
 
 

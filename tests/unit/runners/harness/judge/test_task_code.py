@@ -12,6 +12,7 @@ from runners.harness.judge.session import PUBLIC_NONCE, public_nonce, public_see
 from runners.harness.judge.task_code import KernelTask, seed_generators
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.values import ScalarNode
+from runners.harness.supervision.process import memory_limited
 from runners.harness.verdicts import MachineError, VerdictError
 from tests.doubles.judging import SORT, make_sort_task
 
@@ -345,3 +346,14 @@ def test_a_check_that_an_output_drives_out_of_memory_means_a_wrong_output(tmp_pa
     found = checking(tmp_path, "raise MemoryError('too large')").mismatch(1, 2, None)
 
     assert found == "the output cannot be compared: MemoryError: too large"
+
+
+def test_a_failed_check_that_holds_the_memory_allowed_does_not_blame_the_task(
+    tmp_path: Path,
+) -> None:
+    kept = 96 << 20
+    body = f"scratch = torch.empty({kept}, dtype=torch.uint8); assert output == 1; return True"
+    task = checking(tmp_path, body, "import torch\ndef ref_kernel(data): return 1\n")
+
+    with memory_limited(kept + kept // 2):
+        assert "AssertionError" in (task.mismatch(1, 2, None) or "")

@@ -105,8 +105,13 @@ def test_a_process_cannot_give_up_orphans_nor_claim_a_core_or_kernel_memory(
     machine: str, option: int
 ) -> None:
     number = {"x86_64": 157, "aarch64": 167}[machine]
-    set_child_subreaper, sched_core, futex_hash = 36, 62, 78
-    errors = {set_child_subreaper: errno.EPERM, sched_core: errno.EINVAL, futex_hash: errno.EINVAL}
+    set_seccomp, set_child_subreaper, sched_core, futex_hash = 22, 36, 62, 78
+    errors = {
+        set_seccomp: errno.EPERM,
+        set_child_subreaper: errno.EPERM,
+        sched_core: errno.EINVAL,
+        futex_hash: errno.EINVAL,
+    }
     expected = REFUSED | errors[option] if option in errors else ALLOW
     assert verdict(machine, number, option) == expected
 
@@ -139,6 +144,14 @@ def test_the_buffers_of_sockets_keep_their_size(machine: str, option: int) -> No
     done_without_effect = REFUSED
     assert verdict(machine, number, 3, 1, option) == done_without_effect
     assert verdict(machine, number, 3, 1, 9) == ALLOW
+    assert verdict(machine, number, 3, 6, option) == ALLOW
+
+
+@BOTH
+@pytest.mark.parametrize("option", [26, 51])
+def test_no_socket_gets_a_filter(machine: str, option: int) -> None:
+    number = {"x86_64": 54, "aarch64": 208}[machine]
+    assert verdict(machine, number, 3, 1, option) == REFUSED | errno.EPERM
     assert verdict(machine, number, 3, 6, option) == ALLOW
 
 

@@ -42,14 +42,15 @@ TABLES = """
 import ctypes, sys
 c = ctypes.CDLL(None)
 c.mmap.restype = ctypes.c_void_p
-size = ctypes.c_size_t(32 << 30)
-place = ctypes.c_void_p(c.mmap(None, size, 1, 0x4022, -1, ctypes.c_long(0)))
-c.madvise(place, size, 15)
-c.madvise(place, size, 22)
+size = 32 << 30
+place = c.mmap(None, ctypes.c_size_t(size), 1, 0x4022, -1, ctypes.c_long(0))
+c.madvise(ctypes.c_void_p(place), ctypes.c_size_t(size), 15)
+for at in range(place, place + size, 2 << 20):
+    c.madvise(ctypes.c_void_p(at), ctypes.c_size_t(4096), 22)
 sys.stdout.write("up"); sys.stdout.flush()
 sys.stdin.read()
 """
-"""Populates 32 GiB of a read-only mapping without huge pages: 64 MiB of page tables."""
+"""Reads one page of each page table of a mapping of 32 GiB without huge pages: 64 MiB of them."""
 SHARER = HOLDER.replace("sys.stdin.read()", "import os; os.fork(); os.fork(); sys.stdin.read()")
 UNMAPPED = """
 import mmap, sys

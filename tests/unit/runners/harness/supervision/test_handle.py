@@ -372,6 +372,23 @@ def test_a_line_that_is_closed_by_an_end_is_ruled_by_the_end(start: Start) -> No
     assert ruling.value.verdict is Verdict.CRASHED
 
 
+def test_memory_that_no_process_has_mapped_counts_for_the_candidate(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = start("def custom_kernel(data):\n    return data\n")
+    handle.request(BUILD, Deadline.after(10))
+    most = handle.unmapped_before + handle.spec.limits.memory
+    monkeypatch.setattr(handling, "unmapped_memory", lambda: most)
+    handle.next_check = 0.0
+    handle._enforce(Deadline.after(10))
+    monkeypatch.setattr(handling, "unmapped_memory", lambda: most + 1)
+    handle.next_check = 0.0
+
+    with pytest.raises(VerdictError) as refused:
+        handle._enforce(Deadline.after(10))
+    assert refused.value.verdict is Verdict.MEMORY_EXCEEDED
+
+
 @pytest.mark.parametrize(
     ("grown", "exceeds"),
     [((3 << 30, 512 << 20), True), ((3 << 30, 128 << 20), False), ((1 << 30, 512 << 20), False)],

@@ -9,7 +9,7 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.job import JobState
-from bot.domain.submission import Submission
+from bot.domain.submission import Ban, Submission
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.worker_queue import StoreQueue
 from bot.services.lookup import find_board, visible_boards, visible_submission
@@ -140,7 +140,7 @@ async def test_a_number_out_of_range_a_ban_and_a_pause_keep_it_out(
     await offer(memory_store, clock, CPU=1)
     with pytest.raises(BadRequestError):
         await accept(memory_store, clock, ada, make_request(timeout=4))
-    await memory_store.moderation.ban(ada, "forging")
+    await memory_store.moderation.ban(ada, Ban("forging"))
     with pytest.raises(UserError, match="banned"):
         await accept(memory_store, clock, ada, make_request())
     await memory_store.moderation.unban(ada)

@@ -1,0 +1,150 @@
+"""Alerts for admins in memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from bot.domain.alerts import AlertMessage, Unprinted
+from bot.domain.ids import BoardId, PersonId, SubmissionId, is_system_submission
+from runners.contract.task import Mode
+from tests.doubles.memory_store.tables import Tables
+
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRow:
+    """An alert, and whether it is told only once."""
+
+    key: str
+    text: str
+    began_at: datetime
+    ended_at: datetime | None = None
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToldRow:
+    """A message about an alert, and who may work at it."""
+
+    due: datetime
+    message: str | None = None
+    has_ended: bool = False
+    tries: int = 0
+    owner: str | None = None
+
+
+@dataclass(slots=True)
+class MemoryAlerts:
+    """Alerts by number, messages by alert and addressee."""
+
+    tables: Tables
+    rows: dict[int, AlertRow] = field(default_factory=dict)
+    told: dict[tuple[int, str], ToldRow] = field(default_factory=dict)
+    prints: dict[SubmissionId, frozenset[int]] = field(default_factory=dict)
+
+    async def begin(self, key: str, text: str, again_within: timedelta) -> None:
+        now = self.tables.clock.now()
+        known = {number: row for number, row in self.rows.items() if row.key == key}
+        if any(row.ended_at is None for row in known.values()):
+            return
+        last = max(known, default=None)
+        ended_at = None if last is None else known[last].ended_at
+        if last is not None and ended_at is not None and ended_at > now - again_within:
+            self.rows[last] = replace(known[last], ended_at=None)
+        else:
+            self.rows[self.tables.next_id()] = AlertRow(key, text, now)
+
+    async def end_except(self, keys: Sequence[str]) -> int:
+        ended = [
+            number
+            for number, row in self.rows.items()
+            if row.ended_at is None and not row.once and row.key not in keys
+        ]
+        for number in ended:
+            self.rows[number] = replace(self.rows[number], ended_at=self.tables.clock.now())
+        return len(ended)
+
+    async def report_once(self, key: str, text: str) -> None:
+        if all(row.key != key for row in self.rows.values()):
+            now = self.tables.clock.now()
+            self.rows[self.tables.next_id()] = AlertRow(key, text, now, once=True)
+
+    async def claim(
+        self, addressees: Sequence[str], owner: str, lease: timedelta
+    ) -> tuple[AlertMessage, ...]:
+        now = self.tables.clock.now()
+        for number, row in self.rows.items():
+            if row.ended_at is None and (not row.once or row.began_at > now - _HOUR):
+                for each in addressees:
+                    self.told.setdefault((number, each), ToldRow(now))
+        found = [
+            key for key, told in sorted(self.told.items()) if self._is_due(key, told, addressees)
+        ]
+        for key in found[:5]:
+            tries = self.told[key].tries + 1
+            self.told[key] = replace(self.told[key], owner=owner, due=now + lease, tries=tries)
+        return tuple(self._message(*key) for key in found[:5])
+
+    def _is_due(self, key: tuple[int, str], told: ToldRow, addressees: Sequence[str]) -> bool:
+        has_ended = self.rows[key[0]].ended_at is not None
+        if key[1] not in addressees or told.due > self.tables.clock.now():
+            return False
+        if told.message is None:
+            return not has_ended or told.tries > 0
+        return told.has_ended != has_ended
+
+    def _message(self, number: int, addressee: str) -> AlertMessage:
+        row, told = self.rows[number], self.told[number, addressee]
+        times = row.began_at, row.ended_at
+        return AlertMessage(number, addressee, row.text, *times, told.message, told.tries)
+
+    def _held(self, told: AlertMessage, owner: str) -> bool:
+        return self.told[told.alert, told.addressee].owner == owner
+
+    async def mark_told(self, told: AlertMessage, owner: str, message: str) -> bool:
+        if not self._held(told, owner):
+            return False
+        now, has_ended = self.tables.clock.now(), told.ended_at is not None
+        self.told[told.alert, told.addressee] = ToldRow(now, message, has_ended, 1)
+        return True
+
+    async def retry_later(self, told: AlertMessage, owner: str, wait: timedelta) -> bool:
+        if not self._held(told, owner):
+            return False
+        key, due = (told.alert, told.addressee), self.tables.clock.now() + wait
+        self.told[key] = replace(self.told[key], owner=None, due=due)
+        return True
+
+    async def unprinted(self) -> tuple[Unprinted, ...]:
+        since, scored = self.tables.clock.now() - _DAY, {
+            self.tables.jobs[job].submission for job in self.tables.scores
+        }  # fmt: skip
+        return tuple(
+            self._unprinted(number)
+            for number, each in sorted(self.tables.submissions.items())
+            if each.mode is Mode.RANKED and not is_system_submission(number)
+            if each.created_at > since and number in scored and number not in self.prints
+        )[:20]
+
+    def _unprinted(self, number: SubmissionId) -> Unprinted:
+        made = self.tables.submissions[number]
+        source = self.tables.sources[made.source_hash]
+        return Unprinted(number, made.person, made.board, made.task_version, source)
+
+    async def prints_of_others(
+        self, board: BoardId, person: PersonId, length: int
+    ) -> tuple[tuple[Unprinted, frozenset[int]], ...]:
+        newest: dict[PersonId, SubmissionId] = {}
+        for number in sorted(self.prints):
+            made = self.tables.submissions[number]
+            if made.board == board and made.person != person:
+                newest[made.person] = number
+        return tuple(
+            (replace(self._unprinted(number), source=""), self.prints[number])
+            for number in newest.values()
+            if length // 2 <= len(self.prints[number]) <= 2 * length
+        )
+
+    async def keep_prints(self, of: Unprinted, prints: frozenset[int]) -> None:
+        self.prints.setdefault(of.submission, prints)

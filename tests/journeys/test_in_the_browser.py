@@ -1,0 +1,261 @@
+"""Grace follows a link to a board in a browser, and wants to be ranked; Ken watches that board.
+
+Grace begins as a stranger with a token. Her second kernel has a mistake, which she mends on the
+page. Ada, an admin, makes a board from a zip that the command line packed. Every page that they see
+is checked by axe, light and dark, and at the width of a phone. Nothing is loaded from elsewhere.
+"""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.command import IDENTITY, Podium, fresh, terminate, timed_briefly
+
+pytest.importorskip("playwright", reason="the package playwright is not installed")
+pytest.importorskip("axe_playwright_python", reason="axe for playwright is not installed")
+
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, Locator, Page, async_playwright, expect
+
+CHROMIUM = Path("/usr/bin/chromium")
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is not installed"),
+]
+DESK = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+MOST_CLICKS = 9
+JUDGE_MS = 150_000
+CHECK_MS = 300_000
+MISTAKE = "def custom_kernel(data):\n    source, output = data\n    output.copi_(source)\n"
+_HAS_DRAFT = "() => JSON.stringify(localStorage).includes('output.copy_')"
+_REPEATED = """() => {
+  const ids = [...document.querySelectorAll("[id]")].map((each) => each.id);
+  return ids.filter((each, at) => ids.indexOf(each) !== at);
+}"""
+
+
+@pytest.fixture(scope="module")
+def podium() -> Iterator[Podium]:
+    with fresh("local") as made:
+        published = made("task", "publish", timed_briefly(IDENTITY, made.folder), "--unchecked")
+        assert published.returncode == 0, published.stderr
+        made.environment["PODIUM_HTTP_PORT"] = "0"
+        process, said = made.come_up()
+        made.environment["URL"] = re.findall(r"https?://[^/\s]+", said)[0]
+        try:
+            yield made
+        finally:
+            terminate(process)
+
+
+@dataclass
+class Person:
+    """Somebody at a browser, whose clicks are counted; what its console says is kept."""
+
+    name: str
+    page: Page
+    podium: Podium
+    clicks: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    async def click(self, target: Locator) -> None:
+        self.clicks += 1
+        await target.click()
+
+    async def choose(self, target: Locator, file: Path) -> None:
+        """Choose a file, which takes one click on the field."""
+        self.clicks += 1
+        await target.set_input_files(file)
+
+    def link(self, name: str) -> Locator:
+        return self.page.get_by_role("link", name=name)
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def token(self, *rights: str) -> str:
+        made = self.podium("token", "create", "--person", self.name, *rights)
+        assert made.returncode == 0, made.stderr
+        return made.stdout.strip()
+
+    async def sign_in(self, *rights: str) -> None:
+        """Go by the link of the page's header, and come back to the page."""
+        there = self.page.url.partition("#")[0]
+        await self.click(self.link("Sign in").first)
+        await self.page.get_by_label("Personal token").fill(self.token(*rights))
+        await self.click(self.button("Sign in by token"))
+        await self.page.wait_for_url(lambda url: url.startswith(there))
+
+    async def look(self) -> None:
+        """Check the page as it is now: by axe in both themes, and at the width of a phone."""
+        for scheme in ("light", "dark"):
+            await self.page.emulate_media(color_scheme=scheme)
+            for size in (PHONE, DESK):
+                await self.page.set_viewport_size(size)  # type: ignore[arg-type]
+                found = (await Axe().run(self.page)).response["violations"]
+                assert not [
+                    f"{self.page.url}: {each['id']}: {[node['html'] for node in each['nodes']][:3]}"
+                    for each in found
+                ]
+                width = await self.page.evaluate("document.documentElement.scrollWidth")
+                assert width <= size["width"], self.page.url
+        assert await self.page.evaluate(_REPEATED) == []
+
+
+@asynccontextmanager
+async def at_a_browser(podium: Podium, browser: Browser, name: str) -> AsyncIterator[Person]:
+    home = podium.environment["URL"]
+    context = await browser.new_context(viewport=DESK, base_url=home)  # type: ignore[arg-type]
+    context.set_default_timeout(20_000)
+    person = Person(name, await context.new_page(), podium)
+    person.page.on("console", lambda said: person.faults.append(said.text))
+    person.page.on("pageerror", lambda error: person.faults.append(str(error)))
+    person.page.on(
+        "request",
+        lambda asked: (
+            None
+            if asked.url.startswith((home, "data:", "blob:"))
+            else person.faults.append(asked.url)
+        ),
+    )
+    yield person
+    await context.close()
+    assert not person.faults
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with async_playwright() as played:
+        opened = await played.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
+        )
+        yield opened
+        await opened.close()
+
+
+async def test_from_a_link_to_a_rank_while_somebody_else_watches(
+    podium: Podium, browser: Browser
+) -> None:
+    async with (
+        at_a_browser(podium, browser, "grace") as grace,
+        at_a_browser(podium, browser, "ken") as ken,
+    ):
+        await ken.page.goto("/boards/identity")
+        await expect(ken.page.get_by_text("No ranked submissions on CPU yet.")).to_be_visible()
+        await grace.page.goto("/boards/identity")
+        await grace.look()
+        await grace.sign_in()
+        async with grace.page.expect_download() as begun:
+            await grace.click(grace.link("Template in"))
+        template = podium.folder / (await begun.value).suggested_filename
+        await (await begun.value).save_as(template)
+        await grace.click(grace.link("Submit a kernel"))
+        await grace.choose(grace.page.locator("#file"), template)
+        await expect(grace.page.get_by_label("CPU")).to_be_checked()
+        await grace.look()
+        await grace.click(grace.button("Submit"))
+        await expect(grace.page).to_have_title(re.compile("^(Queued|Running) · "))
+        won = grace.page.locator("[data-won]")
+        await expect(won).to_contain_text("1st of 1 on CPU", timeout=JUDGE_MS)
+        await expect(grace.page).to_have_title(re.compile("^Passed · "))
+        assert grace.clicks <= MOST_CLICKS
+        row = ken.page.get_by_role("row", name="grace")
+        await expect(row).to_be_visible()  # without a reload
+        await grace.look()
+        await grace.click(grace.link("View standings"))
+        await expect(grace.page.locator(".own")).to_contain_text("You of 1")
+        await grace.look()
+
+
+async def test_a_mistake_is_mended_on_the_page(podium: Podium, browser: Browser) -> None:
+    async with at_a_browser(podium, browser, "radia") as radia:
+        page = radia.page
+        await failed_by_mistake(radia)
+        await edited(radia)
+        await page.keyboard.press("Control+Enter")
+        await expect(page.locator("#editor .cm-deletedChunk").first).to_contain_text("copi_")
+        await expect(page.get_by_text("These are the changes since the last try.")).to_be_visible()
+        await radia.look()
+        await page.locator("#editor .cm-content").focus()
+        await page.keyboard.press("Control+Enter")
+        await page.wait_for_url(re.compile(r"/submit/\d+$"))
+        await expect(page.locator("[data-ended]")).to_be_visible(timeout=JUDGE_MS)
+        await expect(page).to_have_title(re.compile("^Passed · "))
+        assert not await page.evaluate(_HAS_DRAFT)
+
+
+async def failed_by_mistake(radia: Person) -> None:
+    """Paste a source with a mistake, and follow its run to the line that failed."""
+    page = radia.page
+    await page.goto("/boards/identity")
+    await radia.sign_in()
+    await radia.click(radia.link("Submit a kernel"))
+    await page.get_by_text("Paste the source instead").click()
+    await page.get_by_role("textbox", name="Source").fill(MISTAKE)
+    await page.get_by_role("textbox", name="Source").blur()
+    await expect(page.get_by_label("Leaderboard")).to_have_value("identity")
+    await page.get_by_role("radio", name="Test only the tests, without timing").check()
+    await radia.click(radia.button("Submit"))
+    await expect(page.locator("[data-ended]")).to_be_visible(timeout=JUDGE_MS)
+    await expect(page).to_have_title(re.compile("^Crashed · "))
+    await radia.click(radia.link("line 3"))
+    await expect(page.locator("#line-3")).to_be_in_viewport()
+    await expect(page.locator(".badge.bad", has_text="crashed")).to_be_visible()
+    await radia.look()
+
+
+async def edited(radia: Person) -> None:
+    """Mend the line in the editor, and find the draft again after a reload."""
+    page = radia.page
+    await radia.click(radia.link("Fix and resubmit"))
+    await expect(page.locator("#editor .cm-failed")).to_have_text("    output.copi_(source)")
+    await radia.look()
+    await page.locator("#editor .cm-content").focus()
+    await page.keyboard.press("Shift+End")
+    await page.keyboard.type("    output.copy_(source)")
+    await page.keyboard.press("Control+End")
+    await page.keyboard.type("    return output")
+    await page.wait_for_function(_HAS_DRAFT)
+    await page.reload()
+    await expect(page.get_by_text("Your draft was restored.")).to_be_visible()
+
+
+async def test_a_board_comes_from_a_packed_zip_which_no_error_asks_for_again(
+    podium: Podium, browser: Browser
+) -> None:
+    for command in (("task", "new", "doubling"), ("task", "pack", "tasks/doubling")):
+        done = podium(*command)
+        assert done.returncode == 0, done.stderr
+    async with at_a_browser(podium, browser, "ada") as ada:
+        page = ada.page
+        await page.goto("/")
+        await ada.look()
+        await ada.sign_in("--admin")
+        await page.goto("/create")
+        assert await page.evaluate("scrollY") == 0
+        await ada.choose(page.get_by_label("Task zip"), podium.folder / "doubling.zip")
+        await page.get_by_label("CPU").check()
+        await page.get_by_label("Name", exact=True).fill("identity")
+        await ada.click(ada.button("Check and publish"))
+        await expect(page.get_by_role("alert")).to_contain_text("There is a board")
+        ada.faults.clear()  # Chromium notes the status of a refused form
+        await expect(page.get_by_text("doubling.zip is kept")).to_be_visible()
+        await expect(page.locator("#found")).to_contain_text("Task doubling")
+        await ada.look()
+        await page.get_by_label("Name", exact=True).fill("doubling")
+        await ada.click(ada.button("Check and publish"))
+        outcome = page.locator(".outcome")
+        await expect(outcome).to_contain_text("doubling on CPU is published.", timeout=CHECK_MS)
+        await ada.look()
+        await ada.click(ada.link("View leaderboard"))
+        await expect(page.get_by_role("heading", name="Task")).to_be_visible()
+        await ada.look()
+        await page.goto("/docs/verdicts#wrong-answer")
+        await ada.look()

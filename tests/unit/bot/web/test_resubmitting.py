@@ -1,0 +1,116 @@
+"""Tests that no form asks twice for a file, and of the editor for a run that failed."""
+
+import base64
+import re
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.accounts import TokenScope
+from bot.services.tokens import create_local_token
+from bot.web.context import WebContext
+from runners.contract.evaluation import CPU
+from runners.contract.task import Mode
+from runners.contract.verdict import Stage, Verdict
+from tests.doubles.agents import make_door
+from tests.doubles.browsers import Browser, signed_in
+from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
+from tests.doubles.place import Place, make_place
+from tests.doubles.task_zips import packed
+
+SOURCE = "def custom_kernel(data):\n    return data  # </textarea><b>\n"
+
+
+@pytest.fixture
+async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
+    return await make_place(memory_store, clock)
+
+
+@pytest.fixture
+def door(place: Place) -> WebContext:
+    return make_door(place.store, place.clock)
+
+
+async def test_the_way_to_sign_in_leads_back(door: WebContext) -> None:
+    stranger = Browser(door)
+    shown = await stranger.text("/boards/vectoradd?gpu=cpu&evil=%22%3E")
+    assert re.findall(r'href="(/sign-in[^"]*)"', shown) == [
+        "/sign-in?next=/boards/vectoradd%3Fgpu%3DCPU"
+    ]
+    assert 'href="/sign-in?next=/queue"' in await stranger.text("/queue")
+
+
+async def test_a_refused_file_stays_in_the_form_with_its_name(door: WebContext) -> None:
+    ada, _ = await signed_in(door)
+    refused = await ada.post("/submit", {"mode": "test"}, file=("file", "my.py", SOURCE.encode()))
+    assert refused.status_code == 400
+    assert "my.py is kept" in refused.text
+    assert "</textarea><b>" not in refused.text.replace("</textarea></div>", "")
+    fields = {"mode": "test", "board": "vectoradd", "gpu": CPU}
+    kept = {"kept_name": "my.py", "source": SOURCE.replace("\n", "\r\n")}
+    assert (await ada.post("/submit", fields | kept)).status_code == 303
+    (newest, *_) = await door.store.submissions.history(1, None, None, 1)  # type: ignore[arg-type]
+    assert newest.file_name == "my.py"
+    assert await door.store.submissions.source(newest.id) == SOURCE
+
+
+async def test_a_refused_zip_stays_in_the_form(door: WebContext) -> None:
+    root = await door.store.people.ensure("local:root", "root")
+    made = await create_local_token(
+        door.store, door.clock, root.id, "carol", scope=TokenScope.ADMIN, lifetime=timedelta(days=1)
+    )
+    carol = Browser(door)
+    await carol.sign_in(made.secret)
+    file = packed()
+    refused = await carol.post("/create", {"name": "vectoradd", "gpu": CPU}, file=file)
+    assert "There is a board" in refused.text
+    found = re.search(r'name="kept_data" value="([^"]+)"', refused.text)
+    assert found is not None
+    assert base64.b64decode(found[1]) == file[2]
+    kept = {"name": "double", "gpu": CPU, "kept_name": file[1], "kept_data": found[1]}
+    assert (await carol.post("/create", kept)).status_code == 303
+    for broken in ("@@", "AA"):
+        answer = await carol.post("/create", kept | {"name": "other", "kept_data": broken})
+        assert answer.status_code == 400
+
+
+async def test_the_gpu_type_of_the_tab_is_chosen(door: WebContext, place: Place) -> None:
+    ada, _ = await signed_in(door)
+    assert "/submit?leaderboard=vectoradd&amp;gpu=CPU" in await ada.text("/boards/vectoradd")
+    form = await ada.text("/submit?leaderboard=vectoradd&gpu=CPU")
+    assert f'name="gpu" value="{CPU}" checked' in form
+
+
+async def test_a_failed_run_is_mended_at_its_line_and_sent_again(
+    door: WebContext, place: Place
+) -> None:
+    ada, _ = await signed_in(door)
+    bob, _ = await signed_in(door, "bob")
+    failed = await place.submit(mode=Mode.TEST)
+    await place.judged(
+        failed, verdict=Verdict.CRASHED, stage=Stage.TEST, message="ValueError: <no> (line 2)"
+    )
+    report = await ada.text(f"/submissions/{failed.id}")
+    assert '<a class="badge bad" href="/docs/verdicts#crashed">crashed</a>' in report
+    assert 'ValueError: &lt;no&gt; <a href="#line-2">(line 2)</a>' in report
+    assert f'href="/submit/{failed.id}/edit">Fix and resubmit' in report
+    assert "Fix and resubmit" not in await bob.text(f"/submissions/{failed.id}")
+    assert (await bob.get(f"/submit/{failed.id}/edit")).status_code in {403, 404}
+    assert 'data-line="2"' in await ada.text(f"/submit/{failed.id}/edit")
+    fields = {"board": "vectoradd", "mode": "test", "gpu": CPU, "kept_name": "kernel.py"}
+    refused = await ada.post(f"/submit/{failed.id}/edit", fields | {"source": " "})
+    assert refused.status_code == 400
+    assert 'id="editor"' in refused.text
+    sent = await ada.post(f"/submit/{failed.id}/edit", fields | {"source": SOURCE})
+    assert sent.status_code == 303
+    assert sent.headers["Location"] != f"/submit/{failed.id}"
+
+
+async def test_a_run_that_passed_is_not_to_be_fixed(door: WebContext, place: Place) -> None:
+    ada, _ = await signed_in(door)
+    passed = await place.submit(mode=Mode.TEST)
+    await place.judged(passed)
+    report = await ada.text(f"/submissions/{passed.id}")
+    assert "Fix and resubmit" not in report
+    assert '<a class="badge good" href="/docs/verdicts#passed">passed</a>' in report

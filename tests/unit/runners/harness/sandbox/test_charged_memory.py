@@ -1,0 +1,41 @@
+"""What the harness's own group is charged for, in folders that stand for the hierarchies."""
+
+from pathlib import Path
+
+import pytest
+
+from runners.harness.sandbox import process_limits
+from runners.harness.sandbox.charged_memory import unmapped_memory
+
+VERSION_1 = {
+    "memory.usage_in_bytes": "1000\n",
+    "memory.stat": "cache 1\nrss 2\ntotal_cache 300\ntotal_rss 200\n",
+}
+VERSION_2 = {"memory.current": "900\n", "memory.stat": "anon 400\nfile 100\nkernel 50\n"}
+
+
+def in_group(
+    monkeypatch: pytest.MonkeyPatch, controller: str, folder: Path, files: dict[str, str]
+) -> None:
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    monkeypatch.setattr(process_limits, "own_folders", lambda: {controller: folder})
+
+
+def test_memory_of_no_process_and_no_file_is_read_in_either_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_group(monkeypatch, "memory", tmp_path / "podium-1", VERSION_1)
+    assert unmapped_memory() == 500
+    in_group(monkeypatch, "", tmp_path / "podium-2", VERSION_2)
+    assert unmapped_memory() == 400
+
+
+def test_a_group_that_others_are_in_or_that_cannot_be_read_tells_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_group(monkeypatch, "memory", tmp_path / "others", VERSION_1)
+    assert unmapped_memory() == 0
+    in_group(monkeypatch, "memory", tmp_path / "podium-3", {"memory.stat": "rss 2\n"})
+    assert unmapped_memory() == 0
