@@ -97,13 +97,9 @@ class PodiumClient(discord.Client):
     @override
     async def setup_hook(self) -> None:
         self.add_dynamic_items(
-            buttons.SubmissionButton,
-            buttons.BoardButton,
-            buttons.CheckButton,
-            standings_view.PageButton,
-            standings_view.PageSelect,
-            standings_view.StandingsGpuSelect,
-            pagination.ListPageButton,
+            *(buttons.SubmissionButton, buttons.BoardButton, buttons.CheckButton),
+            *(standings_view.PageButton, standings_view.PageSelect),
+            *(standings_view.StandingsGpuSelect, pagination.ListPageButton),
         )
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)

@@ -16,18 +16,7 @@ from bot.discord.escaping import MESSAGE_LIMIT, fenced, line, markdown, unfenced
 from bot.domain.board import Board
 from bot.domain.leaderboard import Placement
 from bot.domain.status import SubmissionStatus
-from bot.reports.blocks import (
-    Attachment,
-    Block,
-    Chart,
-    Column,
-    Link,
-    Log,
-    Report,
-    Table,
-    Text,
-    Tone,
-)
+from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
 from bot.reports.charts import as_table, describe_chart
 from bot.reports.confirmations import confirmation_lines
 from bot.reports.escaping import clean, one_line, table_lines
@@ -124,17 +113,17 @@ def _without_empty_columns(table: Table) -> Table:
 
 def _entry(table: Table, row: Sequence[str]) -> str:
     """Return a row as a line: its first cell, then each other one, with its column's name."""
-    parts = [f"{'' if table.is_list else '- '}**{_cell(table.columns[0], row[0])}**"]
+    parts = [f"{'' if table.is_list else '- '}**{_cell(table.columns[0].name, row[0])}**"]
     for column, cell in zip(table.columns[1:], row[1:], strict=True):
         name = "" if table.is_list else f"{line(column.name.removesuffix(_UTC))} "
-        parts += [f"{name}{_cell(column, cell)}"] if cell.strip() else []
+        parts += [f"{name}{_cell(column.name, cell)}"] if cell.strip() else []
     return " · ".join(parts)
 
 
-def _cell(column: Column, cell: str) -> str:
+def _cell(column: str, cell: str) -> str:
     """Return a cell on one line; a time of day is one that Discord shows."""
     flat = one_line(cell)
-    if not column.name.endswith(_UTC):
+    if not column.endswith(_UTC):
         return with_times(flat)
     return with_times(f"{flat} UTC").replace(":f>", ":R>").removesuffix(" UTC")
 

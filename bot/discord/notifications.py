@@ -17,14 +17,7 @@ import structlog
 
 from bot.discord import roles
 from bot.discord.context import FRONT_END, DiscordContext
-from bot.discord.escaping import (
-    MESSAGE_LIMIT,
-    discord_time,
-    line,
-    markdown,
-    plain,
-    with_discord_times,
-)
+from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line, markdown, with_discord_times
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.notifications import Delivery, Notification, NotificationKind, deadline_words
@@ -195,7 +188,7 @@ def gpu_words(gpus: Sequence[str]) -> str:
     """Return the GPU types, or the first ones and the number of the others."""
     shown = gpus if len(gpus) <= _GPUS else gpus[: _GPUS - 1]
     more = "" if len(gpus) <= _GPUS else f" and {len(gpus) - len(shown)} more"
-    return plain(", ".join(shown)) + more
+    return line(", ".join(shown), 40 * _GPUS) + more
 
 
 def _introduction(about: str) -> str:

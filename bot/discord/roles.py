@@ -7,13 +7,7 @@ import aiohttp
 import discord
 import structlog
 
-from bot.discord.context import (
-    ADMIN_PERMISSIONS,
-    FRONT_END,
-    DiscordContext,
-    Interaction,
-    context_of,
-)
+from bot.discord.context import ADMIN_NEEDS, FRONT_END, DiscordContext, Interaction, context_of
 from bot.discord.escaping import plain
 from bot.domain.accounts import Rights
 from bot.domain.board import NOBODY, Viewer
@@ -24,7 +18,7 @@ from bot.services.moderation import Decision
 ADMIN = "Leaderboard Admin"
 CREATOR = "Leaderboard Creator"
 _COLORS = {ADMIN: discord.Color.purple(), CREATOR: discord.Color.blue()}
-_PERMISSIONS = {ADMIN: ADMIN_PERMISSIONS}
+_PERMISSIONS = {ADMIN: ADMIN_NEEDS}
 """The permissions of roles that the bot creates; an existing role is left as it is."""
 PURPOSES = {ADMIN: "admin", CREATOR: "creator"}
 """The purpose in the store of the role that is made with this name."""

@@ -11,8 +11,7 @@ from discord.http import Route
 from pydantic import BaseModel, TypeAdapter
 
 from bot.discord.channels import SUBMISSIONS
-from bot.discord.context import ADMIN_PERMISSIONS, DiscordSettings
-from bot.discord.roles import ADMIN
+from bot.discord.context import ADMIN_NEEDS, DiscordSettings
 from bot.domain.errors import SetupError
 
 NEEDED = {
@@ -89,6 +88,7 @@ class _Role(BaseModel):
     permissions: int
 
 
+_ADMIN = "Leaderboard Admin"
 _GUILDS = TypeAdapter(tuple[_Guild, ...])
 _ROLES = TypeAdapter(tuple[_Role, ...])
 
@@ -178,13 +178,13 @@ async def _post(session: aiohttp.ClientSession, path: str, body: dict[str, objec
 
 async def _grant(session: aiohttp.ClientSession, guild: _Guild) -> GuildGrant:
     roles = _ROLES.validate_json(await _get(session, f"guilds/{guild.id}/roles"))
-    hides = any(each.name == ADMIN and not _offers_admin(each.permissions) for each in roles)
+    hides = any(each.name == _ADMIN and not _offers_admin(each.permissions) for each in roles)
     return GuildGrant(guild.id, guild.name, missing_permissions(guild.permissions), hides)
 
 
 def _offers_admin(granted: int) -> bool:
     has = discord.Permissions(granted)
-    return has.administrator or has.is_superset(ADMIN_PERMISSIONS)
+    return has.administrator or has.is_superset(ADMIN_NEEDS)
 
 
 async def application_of(settings: DiscordSettings) -> int:

@@ -15,11 +15,10 @@ from typing_extensions import override
 from bot.discord.context import Interaction, context_of
 from bot.discord.interaction_claims import replacing
 from bot.discord.options import MOST_CHOICES, MOST_MENUS, menu_label, split_into_menus
-from bot.discord.responses import InteractionReply
 from bot.discord.roles import viewer_of
 from bot.domain.ids import BoardId, PersonId
 from bot.domain.leaderboard import Season
-from bot.reports import standings_pages as pages_of
+from bot.reports import short
 from bot.reports.blocks import Report, Text
 from bot.reports.charts import season_chart
 from bot.services import lookup, standings
@@ -82,15 +81,12 @@ class PageButton(
     @override
     async def callback(self, interaction: Interaction) -> None:
         async with replacing(interaction) as answer:
-            season, person = await _season(answer, self.board, self.gpu)
-            if self.direction is not PageDirection.MINE:
-                await _turn_to(answer, season, person, self.page)
-            elif (page := pages_of.page_of(season.leaderboard, person)) is not None:
-                await _turn_to(answer, season, person, page)
-            else:
-                await _turn_to(
-                    answer, season, person, 0, note=f"you have no place on {self.gpu} yet"
-                )
+            season, person = await _season(interaction, self.board, self.gpu)
+            page: int | None = self.page
+            if self.direction is PageDirection.MINE:
+                page = short.page_of(season.leaderboard, person)
+            note = f"you have no place on {self.gpu} yet" if page is None else ""
+            await answer.replace(*_page(season, person, page or 0, note))
 
 
 class PageSelect(
@@ -123,8 +119,8 @@ class PageSelect(
     @override
     async def callback(self, interaction: Interaction) -> None:
         async with replacing(interaction) as answer:
-            season, person = await _season(answer, self.board, self.gpu)
-            await _turn_to(answer, season, person, int(self.item.values[0]))
+            season, person = await _season(interaction, self.board, self.gpu)
+            await answer.replace(*_page(season, person, int(self.item.values[0])))
 
 
 def jumps(pages: int, page: int) -> list[int]:
@@ -136,14 +132,15 @@ def jumps(pages: int, page: int) -> list[int]:
     return sorted(spread | {page})
 
 
-async def _turn_to(
-    answer: InteractionReply, season: Season, person: PersonId, page: int, *, note: str = ""
-) -> None:
-    pages = pages_of.standings_pages(season.leaderboard, person)
+def _page(
+    season: Season, person: PersonId, page: int, note: str = ""
+) -> tuple[Report, discord.ui.View]:
+    """Return a page with its buttons and menus; the note comes first."""
+    pages = short.standings_pages(season.leaderboard, person)
     page = min(page, len(pages) - 1)
     notes = (Text(note),) if note else ()
-    shown = replace(pages[page], blocks=(*notes, *pages[page].blocks))
-    await answer.replace(shown, page_view(season, page))
+    report = replace(pages[page], blocks=(*notes, *pages[page].blocks))
+    return report, page_view(season, page)
 
 
 class StandingsGpuSelect(
@@ -179,14 +176,14 @@ class StandingsGpuSelect(
     @override
     async def callback(self, interaction: Interaction) -> None:
         async with replacing(interaction) as answer:
-            found = [await _season(answer, self.board, gpu) for gpu in self.item.values]
+            found = [await _season(interaction, self.board, gpu) for gpu in self.item.values]
             seasons = [season for season, _ in found]
             await answer.replace(*standings_view(seasons, found[0][1]), pictures=True)
 
 
-async def _season(answer: InteractionReply, board: BoardId, gpu: str) -> tuple[Season, PersonId]:
-    context = context_of(answer.interaction)
-    viewer = await viewer_of(answer.interaction)
+async def _season(interaction: Interaction, board: BoardId, gpu: str) -> tuple[Season, PersonId]:
+    context = context_of(interaction)
+    viewer = await viewer_of(interaction)
     name = (await lookup.visible_board(context.store, viewer, board)).name
     season = await standings.season(context.store, context.clock, viewer, name, gpu=gpu)
     return season, viewer.person
@@ -201,7 +198,7 @@ def standings_view(seasons: Sequence[Season], person: PersonId) -> tuple[Report,
 
 def first_page(season: Season, person: PersonId) -> tuple[Report, discord.ui.View]:
     """Return the best ranks with the season's plot, and the buttons and menus."""
-    pages = pages_of.standings_pages(season.leaderboard, person)
+    pages = short.standings_pages(season.leaderboard, person)
     chart = season_chart(season)
     blocks = (*pages[0].blocks, *(() if chart is None else (chart,)))
     return Report(pages[0].title, blocks), page_view(season, 0)
@@ -214,7 +211,7 @@ def several_gpus_page(
     view = discord.ui.View(timeout=None)
     for menu in _gpu_menus(seasons[0], [each.leaderboard.gpu for each in seasons]):
         view.add_item(menu)
-    return pages_of.standings_side_by_side([each.leaderboard for each in seasons], person), view
+    return short.standings_side_by_side([each.leaderboard for each in seasons], person), view
 
 
 def _gpu_menus(season: Season, chosen: Collection[str]) -> Iterator[StandingsGpuSelect]:
@@ -231,7 +228,7 @@ def page_view(season: Season, page: int) -> discord.ui.View:
     menus = list(_gpu_menus(season, (gpu,)))
     for menu in menus:
         view.add_item(menu)
-    names = pages_of.page_names(season.leaderboard)
+    names = short.page_names(season.leaderboard)
     if len(names) > 1:
         if len(menus) < MOST_MENUS:
             view.add_item(PageSelect(board.id, gpu, names, page))

@@ -68,14 +68,6 @@ class BoardStandings:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbor:
-    """The time and the rank of another person on the same leaderboard."""
-
-    rank: int
-    value: ScoreValue
-
-
-@dataclass(frozen=True, slots=True)
 class Placement:
     """A person's rank on one GPU type, and whether one submission of theirs earned it."""
 
@@ -94,9 +86,9 @@ class Placement:
     """The person's best time, which has the rank."""
     previous: ScoreValue | None = None
     """The person's best time of an earlier submission; None if there is none, or if not read."""
-    ahead: Neighbor | None = None
+    ahead: Standing | None = None
     """The next better rank; None for the first."""
-    behind: Neighbor | None = None
+    behind: Standing | None = None
     """The next lower rank; None for the last."""
 
 

@@ -11,8 +11,6 @@ from bot.domain.times import common_unit, ordinal
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
 from bot.reports.charts import DAY, points
 from bot.reports.confirmations import STATE_WORDS
-from bot.reports.escaping import as_file, table_lines
-from bot.reports.standings import medal
 from bot.reports.submission import VERDICT_WORDS
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -88,7 +86,7 @@ _BEST = (
 )  # fmt: skip
 _NEWEST = (Column("submission"), Column("mode"), Column("outcome"), Column("when (UTC)"))
 _MOST_NEWEST = 10
-"""How many submissions are listed; a file has all of them."""
+"""How many submissions are listed in short; the complete list follows, as a file."""
 
 
 def personal_report(personal: PersonalBoard) -> Report:
@@ -103,8 +101,7 @@ def personal_report(personal: PersonalBoard) -> Report:
     if personal.past:
         blocks.append(_newest(personal.past[:_MOST_NEWEST]))
     if len(personal.past) > _MOST_NEWEST:
-        every = "\n".join(table_lines(history_table(personal.past)))
-        blocks.append(as_file("submissions.txt", every))
+        blocks.append(history_table(personal.past))
     return Report(f"you on {personal.board.name}", tuple(blocks))
 
 
@@ -126,7 +123,7 @@ def _personal_row(own: OwnStanding) -> tuple[str, ...]:
     reference = own.reference
     return (
         own.gpu,
-        f"{medal(own.standing.rank)}{ordinal(own.standing.rank)} of {own.entries}",
+        f"{ordinal(own.standing.rank)} of {own.entries}",
         show_score(best),
         f"{show_speed_up(own.scores[0].value, best)} vs your first",
         "" if reference is None else f"{show_speed_up(reference, best)} vs reference",

@@ -50,7 +50,7 @@ def standings_report(leaderboard: BoardStandings) -> Report:
     return Report(title_of_standings(leaderboard), tuple(blocks))
 
 
-def short_notes(leaderboard: BoardStandings) -> Iterator[Text]:
+def page_notes(leaderboard: BoardStandings) -> Iterator[Text]:
     """Yield the notes on a page of ranks, cut to one line each."""
     for text in standings_notes(leaderboard):
         if not text.text.startswith(_CLAIMED.name):  # these times are not on the pages

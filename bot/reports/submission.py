@@ -1,6 +1,5 @@
 """A submission: the state of each of its jobs, the results of its evaluations, and its profile."""
 
-import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -20,7 +19,7 @@ from bot.domain.submission import SubmissionState
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines
-from bot.reports.machine import machine_lines, noisy_lines, turn_lines
+from bot.reports.machine import kernel_lines, machine_lines, noisy_lines, turn_lines
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
     SLOWER_MOST,
@@ -91,8 +90,13 @@ def result_blocks(evaluation: Evaluation, cost: float | None = None) -> list[Blo
     blocks += [Text(line, Tone.QUIET) for line in (*short_notes(evaluation), *_runs(evaluation))]
     if evaluation.log:
         blocks.append(Log("submission output", evaluation.log))
-    blocks.append(Text(gpu_time_line(evaluation.gpu, evaluation.gpu_s, cost), Tone.QUIET))
+    blocks.append(gpu_time(evaluation, cost))
     return blocks
+
+
+def gpu_time(evaluation: Evaluation, cost: float | None) -> Text:
+    """Return the GPU time that an evaluation used, with its cost if that is known."""
+    return Text(gpu_time_line(evaluation.gpu, evaluation.gpu_s, cost), Tone.QUIET)
 
 
 def short_notes(evaluation: Evaluation) -> Iterator[str]:
@@ -325,38 +329,3 @@ def _zipped(files: Sequence[EvaluationFile]) -> bytes:
                     zipfile.ZipInfo(each.name, _WHEN), each.content(), zipfile.ZIP_DEFLATED
                 )
     return buffer.getvalue()
-
-
-_KERNEL = re.compile(
-    r"^  (?P<name>\S.*?) \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\), Context \d+, Stream "
-)
-"""Matches the start of a kernel's tables, see `runners.harness.profile.kernel_profile`."""
-_PERCENT = re.compile(
-    r"^\s+(?P<what>Achieved Occupancy|Theoretical Occupancy|DRAM Throughput)"
-    r"\s+%\s+(?P<share>\d+(?:\.\d+)?)\s*$"
-)
-_NAME_MOST = 80
-
-
-def kernel_lines(log: str, most: int) -> Iterator[str]:
-    """Yield a line for each of the first `most` kernels whose occupancy is in a profile's log."""
-    kernels: list[tuple[str, dict[str, str]]] = []
-    for line in log.splitlines():
-        if head := _KERNEL.match(line):
-            kernels.append((head["name"][:_NAME_MOST], {}))
-        elif kernels and (percentage := _PERCENT.match(line)):
-            kernels[-1][1].setdefault(percentage["what"], percentage["share"])
-    kernels = [each for each in kernels if "Achieved Occupancy" in each[1]]
-    for name, shares in kernels[:most]:
-        yield f"{name}: {_show_shares(shares)}"
-    if len(kernels) > most:
-        yield f"occupancy: and {len(kernels) - most} more"
-
-
-def _show_shares(shares: dict[str, str]) -> str:
-    words = f"occupancy {shares['Achieved Occupancy']} %"
-    if "Theoretical Occupancy" in shares:
-        words += f" of at most {shares['Theoretical Occupancy']} %"
-    if "DRAM Throughput" in shares:
-        words += f", {shares['DRAM Throughput']} % of the memory bandwidth"
-    return words

@@ -19,7 +19,6 @@ from bot.domain.leaderboard import (
     BoardStandings,
     GpuScaling,
     Leaderboard,
-    Neighbor,
     PersonScaling,
     Placement,
     Season,
@@ -272,13 +271,9 @@ def _placement(
         improved=is_best and standing.attempts > 1,
         reference=None if board.reference is None else board.reference.value,
         best=standing.score.value,
-        ahead=_neighbor(better[-1]) if better else None,
-        behind=_neighbor(lower[0]) if lower else None,
+        ahead=better[-1] if better else None,
+        behind=lower[0] if lower else None,
     )
-
-
-def _neighbor(standing: Standing) -> Neighbor:
-    return Neighbor(standing.rank, standing.score.value)
 
 
 MOST_CHANGED = 200

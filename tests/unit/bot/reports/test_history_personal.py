@@ -13,7 +13,7 @@ def test_places_trend_and_gain_are_shown() -> None:
     table, chart = report.blocks
     assert isinstance(table, Table)
     assert table.rows == (
-        ("CPU", "🥈 2nd of 2", "4.000 µs ± 0.040", "2.0x vs your first", "", "2 attempts"),
+        ("CPU", "2nd of 2", "4.000 µs ± 0.040", "2.0x vs your first", "", "2 attempts"),
     )
     assert isinstance(chart, Chart)
     assert [point.value for point in chart.series[0].points] == [8.0, 4.0]

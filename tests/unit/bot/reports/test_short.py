@@ -6,8 +6,8 @@ import pytest
 
 from bot.domain.ids import JobId, SubmissionId
 from bot.domain.job import Job, JobState
-from bot.domain.leaderboard import Neighbor, Placement
-from bot.domain.scoring import ScoreValue
+from bot.domain.leaderboard import Placement
+from bot.domain.scoring import ScoreValue, Standing
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Submission, SubmissionState
 from bot.reports.blocks import Block, Log, Table, Text, Tone
@@ -15,11 +15,25 @@ from bot.reports.short import percent, place_lines, short_report
 from runners.contract.evaluation import CaseKind, CaseStatus, Evaluation
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
-from tests.doubles.factories import NOON, make_board, make_case, make_evaluation, make_measurement
+from tests.doubles.factories import (
+    NOON,
+    make_board,
+    make_case,
+    make_evaluation,
+    make_measurement,
+    make_score,
+)
 
 FIRST = Placement(
     "CPU", ScoreValue(29_140, 60), 1, shared=False, entries=7, is_best=True, improved=False
 )
+
+
+def neighbor(place: int, time_ns: float) -> Standing:
+    """Return another person's standing."""
+    return Standing(place, make_score(place, time_ns), 1)
+
+
 SOURCE = "import torch\n\ndef custom_kernel(data):\n    return data / 0\n"
 
 
@@ -61,7 +75,7 @@ def test_verdict_time_place_gap_and_change_come_first_in_this_order() -> None:
         FIRST,
         best=FIRST.value,
         previous=ScoreValue(30_000, 60),
-        behind=Neighbor(2, ScoreValue(30_600, 60)),
+        behind=neighbor(2, 30_600),
         reference=ScoreValue(93_248, 100),
     )
     blocks = short_report(status(make_evaluation()), [place]).blocks
@@ -81,7 +95,7 @@ def test_verdict_time_place_gap_and_change_come_first_in_this_order() -> None:
     [
         (FIRST, ["🥇 1st of 7", "your first time here"]),
         (
-            replace(FIRST, rank=4, ahead=Neighbor(3, ScoreValue(28_000, 9))),
+            replace(FIRST, rank=4, ahead=neighbor(3, 28_000)),
             ["4th of 7, 4.1 % behind 3rd", "your first time here"],
         ),
         (

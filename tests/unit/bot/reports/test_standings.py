@@ -8,7 +8,7 @@ from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import PairRatio, ScoreValue, Standing
 from bot.reports.blocks import Table, Text, Tone
-from bot.reports.standings import gaps, short_notes, standings_notes, standings_report
+from bot.reports.standings import gaps, page_notes, standings_notes, standings_report
 from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
@@ -150,7 +150,7 @@ def test_a_board_whose_times_nobody_confirmed_says_so() -> None:
     head = [b.text for b in standings_report(_standings(in_process=True)).blocks[:1]
             if isinstance(b, Text)]  # fmt: skip
     assert head[0].startswith("in-process timing")
-    assert next(short_notes(_standings(in_process=True))) == Text(head[0], Tone.QUIET)
+    assert next(page_notes(_standings(in_process=True))) == Text(head[0], Tone.QUIET)
 
 
 def test_absent_people_are_listed_with_verdict_and_one_line_of_reason() -> None:

@@ -52,9 +52,9 @@ async def test_the_neighbors_and_the_best_time_before_are_told(place: Place) -> 
     assert won.previous.time_ns == 300
     assert won.best == won.value
     assert won.ahead is not None
-    assert (won.ahead.rank, won.ahead.value.time_ns) == (1, 100)
+    assert (won.ahead.rank, won.ahead.score.value.time_ns) == (1, 100)
     assert won.behind is not None
-    assert (won.behind.rank, won.behind.value.time_ns) == (3, 500)
+    assert (won.behind.rank, won.behind.score.value.time_ns) == (3, 500)
     (slower,) = await placements(place.store, await ran(place, "ada", 350))
     assert slower.best is not None
     assert (slower.best.time_ns, slower.is_best) == (200, False)

@@ -10,7 +10,7 @@ from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import ScoreValue
 from bot.reports.blocks import Table, Text, Tone
-from bot.reports.standings_pages import (
+from bot.reports.short import (
     page_names,
     page_of,
     standings_pages,
