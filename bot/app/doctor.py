@@ -136,6 +136,8 @@ def _guild_requirements(checkup: "SetupReport", trusted: frozenset[int]) -> Iter
     for guild in checkup.guilds:
         if guild.missing:
             yield _missing_permissions(guild, checkup.invite)
+        if guild.hides_admin:
+            yield _hidden_admin(guild)
     yield _trust(checkup, trusted)
 
 
@@ -164,6 +166,13 @@ def _missing_permissions(guild: "GuildGrant", invite: str) -> Requirement:
     detail = f"the bot lacks {', '.join(guild.missing)}"
     remedy = f"grant them to its role, or invite it again: {invite}"
     name = f"{_DISCORD} guild {guild.name}"
+    return Requirement(name, found=False, detail=detail, remedy=remedy, optional=True)
+
+
+def _hidden_admin(guild: "GuildGrant") -> Requirement:
+    detail = "the role Leaderboard Admin lacks Manage Threads, so its members do not see `/admin`"
+    remedy = "give the role this permission, or allow `/admin` for it in the server's Integrations"
+    name = f"{_DISCORD} role in {guild.name}"
     return Requirement(name, found=False, detail=detail, remedy=remedy, optional=True)
 
 

@@ -13,7 +13,9 @@ from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Tabl
 from bot.reports.charts import as_table
 from bot.reports.escaping import clean, one_line, table_lines
 
-STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.QUIET: "dim"}
+STYLES = {
+    Tone.PLAIN: "", Tone.STRONG: "bold", Tone.GOOD: "green", Tone.BAD: "red", Tone.QUIET: "dim"
+}  # fmt: skip
 
 
 def draw(report: Report, console: Console) -> None:

@@ -25,7 +25,7 @@ from bot.domain.ids import BoardId, PublicationId, SubmissionId
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission
 from bot.reports.blocks import Attachment, Report
-from bot.reports.submission import status_report
+from bot.reports.short import short_report
 from bot.reports.tasks import template_report
 from bot.services import lookup, moderation, status, submissions
 from bot.services.publishing.state import cancel_publication
@@ -142,7 +142,7 @@ async def show_details(answer: InteractionReply, submission: SubmissionId) -> No
     """Show the report, as far as the person who asks may read it."""
     context, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
     found = await status.read_submission(context.store, context.clock, viewer, submission)
-    await answer.show(await asyncio.to_thread(status_report, found, machine=False))
+    await answer.show(await asyncio.to_thread(short_report, found))
 
 
 async def say_stored(answer: InteractionReply, stored: Submission, head: str = "") -> None:

@@ -22,7 +22,16 @@ from discord.webhook.async_ import AsyncWebhookAdapter
 from typing_extensions import override
 from yarl import URL
 
-from bot.discord import buttons, channels, commands, notifications, pagination, responses, roles
+from bot.discord import (
+    buttons,
+    channels,
+    commands,
+    notifications,
+    pagination,
+    responses,
+    roles,
+    standings_view,
+)
 from bot.discord import interaction_claims as claims
 from bot.discord.alerts import AlertSender
 from bot.discord.context import DiscordContext, DiscordSettings
@@ -88,12 +97,9 @@ class PodiumClient(discord.Client):
     @override
     async def setup_hook(self) -> None:
         self.add_dynamic_items(
-            buttons.SubmissionButton,
-            buttons.BoardButton,
-            buttons.CheckButton,
-            pagination.PageButton,
-            pagination.StandingsGpuSelect,
-            pagination.ListPageButton,
+            *(buttons.SubmissionButton, buttons.BoardButton, buttons.CheckButton),
+            *(standings_view.PageButton, standings_view.PageSelect),
+            *(standings_view.StandingsGpuSelect, pagination.ListPageButton),
         )
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)
@@ -126,7 +132,7 @@ class PodiumClient(discord.Client):
 
 _COMPARED_KEYS = (
     "name", "description", "type", "options", "choices", "required", "autocomplete", "contexts",
-    "min_value", "max_value", "min_length", "max_length",
+    "min_value", "max_value", "min_length", "max_length", "default_member_permissions",
 )  # fmt: skip
 
 
@@ -140,6 +146,8 @@ def _digest(commands_json: list[dict[str, Any]]) -> str:
 def _compared_fields(command: dict[str, Any]) -> dict[str, Any]:
     """Return a command's non-empty fields in `_COMPARED_KEYS`, and those of its options."""
     fields = {key: command[key] for key in _COMPARED_KEYS if command.get(key)}
+    needed = "default_member_permissions"  # a number, which Discord returns as a text
+    fields |= {needed: str(fields[needed])} if needed in fields else {}
     for key in ("options", "choices"):
         if key in fields:
             fields[key] = [_compared_fields(dict(each)) for each in fields[key]]

@@ -108,9 +108,15 @@ _DESCRIPTIONS = {
 }
 
 
+ADMIN_NEEDS = discord.Permissions(manage_threads=True)
+"""What a person needs in a guild to be offered `/admin`; its use is checked by role."""
 _GUILD_ONLY = frozenset({"admin"})
 """Groups that are not offered in direct messages, because they need a guild's roles."""
 _IN_GUILDS = app_commands.AppCommandContext(guild=True)
+
+
+NEEDED_ROLE = "role"
+"""The key among a command's extras for the role without which the help leaves it out."""
 
 
 def add_commands(tree: Tree, name: str, *commands: app_commands.Command[Any, ..., Any]) -> None:
@@ -132,6 +138,7 @@ def _group(tree: Tree, name: str) -> app_commands.Group:
         description=_DESCRIPTIONS[name],
         parent=parent,
         allowed_contexts=_IN_GUILDS if name in _GUILD_ONLY else None,
+        default_permissions=ADMIN_NEEDS if name in _GUILD_ONLY else None,
     )
     if parent is None:
         tree.add_command(group)

@@ -133,11 +133,14 @@ class OnceMessage:
     def of_draft(
         cls, draft: draw.MessageDraft, nonce: str, view: discord.ui.View | None, after: int
     ) -> "OnceMessage":
-        """Return a message of a report, which is recognized by its whole text."""
-        count = len(draft.files)
+        """Return a message of a report, which is recognized by its first line and its files.
+
+        The rest may differ at the next attempt, because it has the person's current place.
+        """
+        count, first_line = len(draft.files), draft.content.strip().split("\n")[0]
 
         def matches(old: discord.Message) -> bool:
-            return old.content == draft.content.strip() and len(old.attachments) == count
+            return old.content.split("\n")[0] == first_line and len(old.attachments) == count
 
         return cls(draft.content, nonce, matches, as_files(draft.files), view, after=after)
 

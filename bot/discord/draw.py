@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 import structlog
+from rich.cells import cell_len
 
-from bot.discord.escaping import MESSAGE_LIMIT, fenced, line, plain, unfenced
+from bot.discord.escaping import MESSAGE_LIMIT, fenced, line, markdown, unfenced, with_times
 from bot.domain.board import Board
 from bot.domain.leaderboard import Placement
 from bot.domain.status import SubmissionStatus
@@ -34,7 +35,13 @@ _EXCERPT = 400
 """How many characters of such a text are shown next to its file."""
 _TABLE = 1600
 """The most characters of a table in a message: a page of standings fits, with its title."""
-_MARKS = {Tone.PLAIN: "", Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.QUIET: "-# "}
+TABLE_COLUMNS = 38
+"""The widest table, in columns of a code block: a phone has about 40. A wider one is a list."""
+_UTC = " (UTC)"
+"""The end of a column's name if its cells are times in UTC."""
+_MARKS = {
+    Tone.PLAIN: "", Tone.STRONG: "### ", Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.QUIET: "-# "
+}  # fmt: skip
 _JOB_MARKS = {Tone.GOOD: "🟢 ", Tone.BAD: "🔴 "}
 _THREAD_NAME = 100
 """Characters in a thread's name."""
@@ -71,13 +78,12 @@ def _needs_space(before: Block, block: Block) -> bool:
 
 def _draw_block(block: Block, number: int) -> tuple[str, Attachment | None]:
     match block:
-        case Text(text, tone):
-            return _paragraph(text, tone, number)
+        case Text():
+            return _paragraph(block, number)
         case Table() | Chart():
-            table = as_table(block) if isinstance(block, Chart) else block
-            return _block(table.title, "\n".join(table_lines(table)), number, most=_TABLE)
+            return _table(as_table(block) if isinstance(block, Chart) else block, number)
         case Log(title, text, syntax):
-            return _block(title, text, number, syntax=syntax)
+            return _block(title, text, number, syntax=syntax or "txt")
         case Link(text, url):
             return f"{line(text)}: <{url}>", None
         case Attachment(name, about=about):
@@ -86,12 +92,49 @@ def _draw_block(block: Block, number: int) -> tuple[str, Attachment | None]:
             assert_never(block)
 
 
-def _paragraph(text: str, tone: Tone, number: int) -> tuple[str, Attachment | None]:
-    safe = plain(text).strip()
+def _table(table: Table, number: int) -> tuple[str, Attachment | None]:
+    """Return a table as aligned columns if a phone has room for them, otherwise as a list."""
+    lines = list(table_lines(_without_empty_columns(table)))
+    if not table.is_list and max(map(cell_len, lines)) <= TABLE_COLUMNS:
+        return _block(table.title, "\n".join(lines), number, most=_TABLE)
+    head = [f"**{line(table.title)}**"] if table.title else []
+    listed = "\n".join([*head, *(_entry(table, row) for row in table.rows)])
+    if len(listed) <= _TABLE:
+        return listed, None
+    return _file(table.title, "\n".join(table_lines(table)), number)
+
+
+def _without_empty_columns(table: Table) -> Table:
+    """Return the table without the columns that are empty in every row."""
+    kept = [n for n in range(len(table.columns)) if not table.rows or any(r[n] for r in table.rows)]
+    rows = tuple(tuple(row[n] for n in kept) for row in table.rows)
+    return Table(table.title, tuple(table.columns[n] for n in kept), rows)
+
+
+def _entry(table: Table, row: Sequence[str]) -> str:
+    """Return a row as a line: its first cell, then each other one, with its column's name."""
+    parts = [f"{'' if table.is_list else '- '}**{_cell(table.columns[0].name, row[0])}**"]
+    for column, cell in zip(table.columns[1:], row[1:], strict=True):
+        name = "" if table.is_list else f"{line(column.name.removesuffix(_UTC))} "
+        parts += [f"{name}{_cell(column.name, cell)}"] if cell.strip() else []
+    return " · ".join(parts)
+
+
+def _cell(column: str, cell: str) -> str:
+    """Return a cell on one line; a time of day is one that Discord shows."""
+    flat = one_line(cell)
+    if not column.endswith(_UTC):
+        return with_times(flat)
+    return with_times(f"{flat} UTC").replace(":f>", ":R>").removesuffix(" UTC")
+
+
+def _paragraph(block: Text, number: int) -> tuple[str, Attachment | None]:
+    text, tone, escaped = block.text, block.tone, markdown if block.has_markdown else with_times
+    safe = escaped(text).strip()
     mark = _MARKS[tone]
     if len(safe) > _BLOCK:
         file_line, file = _block("message", text, number)
-        excerpt = plain(text[:_EXCERPT]).strip()
+        excerpt = escaped(text[:_EXCERPT]).strip()
         return f"{mark}{excerpt} ...\n-# {file_line}", file
     separator = f"\n{mark}" if tone is Tone.QUIET else "\n"
     return mark + separator.join(safe.splitlines()), None
@@ -102,10 +145,13 @@ def _block(
 ) -> tuple[str, Attachment | None]:
     inside = unfenced(text)
     if len(inside) <= most:
-        return f"{line(title)}\n{fenced(text, syntax)}", None
-    name = f"{number}-{_slug(title)}.{syntax or 'txt'}"
-    data = clean(text).encode()[:FILE_BYTES]
-    return f"{line(title)}: see {name}", Attachment(name, data)
+        return f"**{line(title)}**\n{fenced(text, syntax)}", None
+    return _file(title, text, number, syntax or "txt")
+
+
+def _file(title: str, text: str, number: int, syntax: str = "txt") -> tuple[str, Attachment]:
+    name = f"{number}-{_slug(title)}.{syntax}"
+    return f"{line(title)}: see {name}", Attachment(name, clean(text).encode()[:FILE_BYTES])
 
 
 def _slug(title: str) -> str:

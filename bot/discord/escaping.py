@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 import discord
 
@@ -18,6 +18,15 @@ _ADDRESS = re.compile(r"((?<![\w<])https?://[A-Za-z0-9._~/%#?=&+:,@-]*[A-Za-z0-9
 _MARKUP = re.compile(r"[\\`*_~|]")
 _LEADING = re.compile(r"^([ \t]*)([#>-])", re.MULTILINE)
 """A heading, a quotation or a list at the start of a line."""
+_TIME = re.compile(
+    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2}) (?P<time>[0-9]{2}:[0-9]{2}) "
+    r"(?:UTC|\S{1,9} \((?:(?P<utc_day>[0-9]{4}-[0-9]{2}-[0-9]{2}) )?"
+    r"(?P<utc>[0-9]{2}:[0-9]{2}) UTC\))"
+)
+"""A date and time in UTC, or in another zone followed by that in UTC, see `show_deadline`."""
+_HEADING = re.compile(r"^ {0,3}(?P<level>#{1,6})[ \t]+(?P<words>.+)$", re.MULTILINE)
+_CODE = re.compile(r"(```[\s\S]*?```|`[^`\n]+`)")
+"""Code in Markdown, in which nothing is a mention."""
 _ZERO_WIDTH_SPACE = "\u200b"
 """A space of zero width, which separates backticks so that they do not end a block."""
 
@@ -29,6 +38,27 @@ def plain(text: str) -> str:
         for part in _ADDRESS.split(clean(text))
     )
     return _SPECIAL.sub(r"\\<", discord.utils.escape_mentions(safe))
+
+
+def markdown(text: str) -> str:
+    """Return Markdown by other people as Discord draws it; mentions and links stay text.
+
+    Discord has headings of three sizes. The largest is too large for a phone.
+    """
+    whole = clean(text)
+    parts = _CODE.split(f"{whole}\n```" if whole.count("```") % 2 else whole)
+    return "".join(part if number % 2 else _drawn(part) for number, part in enumerate(parts))
+
+
+def _drawn(text: str) -> str:
+    safe = _SPECIAL.sub(r"\\<", discord.utils.escape_mentions(text)).replace("](", "]\\(")
+    safe = safe.replace("||", "\\|\\|")  # would hide text
+    return _HEADING.sub(_heading, safe)
+
+
+def _heading(found: re.Match[str]) -> str:
+    sign = "##" if len(found["level"]) == 1 else "###"
+    return f"{sign} {found['words'].strip().rstrip('#').strip()}"
 
 
 def _escape_markup(text: str) -> str:
@@ -45,6 +75,31 @@ def discord_time(at: datetime) -> str:
     """Return a time as Discord shows it: in the reader's zone and language, with the time left."""
     number = math.ceil(at.timestamp())  # rounded up, so that it is never shown early
     return f"<t:{number}:F> (<t:{number}:R>)"
+
+
+def with_times(text: str) -> str:
+    """Return the escaped text; times that name UTC become times that Discord shows."""
+    parts: list[str] = []
+    position = 0
+    for found in _TIME.finditer(text):
+        moment = _moment(found)
+        if moment is not None:
+            parts += plain(text[position : found.start()]), short_time(moment)
+            position = found.end()
+    return "".join(parts) + plain(text[position:])
+
+
+def _moment(found: re.Match[str]) -> datetime | None:
+    day, time = found["utc_day"] or found["day"], found["utc"] or found["time"]
+    try:
+        return datetime.fromisoformat(f"{day} {time}").replace(tzinfo=UTC)
+    except ValueError:  # somebody's text with a day that does not exist
+        return None
+
+
+def short_time(at: datetime) -> str:
+    """Return a date and a time as Discord shows them: in the reader's zone and language."""
+    return f"<t:{math.ceil(at.timestamp())}:f>"
 
 
 def with_discord_times(text: str, moments: Mapping[str, datetime]) -> str:

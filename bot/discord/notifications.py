@@ -17,7 +17,7 @@ import structlog
 
 from bot.discord import roles
 from bot.discord.context import FRONT_END, DiscordContext
-from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line, plain, with_discord_times
+from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line, markdown, with_discord_times
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.notifications import Delivery, Notification, NotificationKind, deadline_words
@@ -188,19 +188,16 @@ def gpu_words(gpus: Sequence[str]) -> str:
     """Return the GPU types, or the first ones and the number of the others."""
     shown = gpus if len(gpus) <= _GPUS else gpus[: _GPUS - 1]
     more = "" if len(gpus) <= _GPUS else f" and {len(gpus) - len(shown)} more"
-    return plain(", ".join(shown)) + more
+    return line(", ".join(shown), 40 * _GPUS) + more
 
 
 def _introduction(about: str) -> str:
     """Return the description, or as many whole lines as fit."""
-    safe = plain(about)
+    safe = markdown(about)
     if len(safe) <= _INTRODUCTION:
         return safe
-    beginning = ""
-    for each in about.splitlines():
-        longer = f"{beginning}{plain(each)}\n"
-        if len(longer) > _INTRODUCTION:
-            break
-        beginning = longer
-    beginning = beginning or f"{line(about, _INTRODUCTION // 4)}\n"
-    return f"{beginning}(`/leaderboard task` has all of it)"
+    lines = about[:_INTRODUCTION].splitlines()[:-1]
+    while len(beginning := markdown("\n".join(lines))) > _INTRODUCTION:
+        lines.pop()
+    beginning = beginning or line(about, _INTRODUCTION // 4)
+    return f"{beginning}\n(`/leaderboard task` has all of it)"

@@ -1,10 +1,10 @@
-"""Boards, standings and the audit log in pages, with buttons that survive a restart.
+"""Boards and the audit log in pages, with buttons that survive a restart.
 
 Each button has everything it needs in its id, so it works as long as the message exists.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
@@ -15,17 +15,10 @@ from typing_extensions import override
 from bot.discord.context import FRONT_END, Interaction, context_of
 from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line
 from bot.discord.interaction_claims import replacing
-from bot.discord.options import menu_label, split_into_menus
-from bot.discord.responses import InteractionReply
 from bot.discord.roles import ADMIN, mention, require, user_credential, viewer_of
 from bot.domain.board import Board
-from bot.domain.ids import BoardId
-from bot.domain.leaderboard import Season
 from bot.domain.records import NamedAuditEntry
-from bot.reports.blocks import Report
-from bot.reports.charts import season_chart
-from bot.reports.standings import standings_pages, standings_side_by_side
-from bot.services import audit, lookup, standings
+from bot.services import audit, lookup
 
 _BOARDS_PER_PAGE, _ENTRIES_PER_PAGE = 10, 8
 _WIDTHS = (200, 60, 20)
@@ -162,140 +155,3 @@ _PAGES: dict[PagedList, Callable[[Interaction, int], Awaitable[ListPage]]] = {
     PagedList.BOARDS: _boards,
     PagedList.AUDIT: _audit,
 }
-
-
-MAX_GPUS_AT_ONCE = 5
-"""The most GPU types whose standings are shown at once."""
-
-
-class PageDirection(StrEnum):
-    """Which way a button leads."""
-
-    PREVIOUS = "previous"
-    """To the better ranks."""
-    NEXT = "next"
-    """To the lower ranks."""
-
-
-class PageButton(
-    discord.ui.DynamicItem[discord.ui.Button[Any]],
-    template=r"podium:page:(?P<direction>previous|next):(?P<board>[0-9]{1,18}):(?P<page>[0-9]{1,6}):"
-    r"(?P<gpu>.{1,32})",
-):
-    """Shows the previous or next page; the first page is 0."""
-
-    def __init__(
-        self,
-        direction: PageDirection,
-        board: BoardId,
-        gpu: str,
-        page: int,
-        *,
-        disabled: bool = False,
-    ) -> None:
-        custom_id = f"podium:page:{direction}:{board}:{page}:{gpu}"
-        label = direction.value.capitalize()
-        super().__init__(discord.ui.Button(label=label, custom_id=custom_id, disabled=disabled))
-        self.board = board
-        self.gpu = gpu
-        self.page = page
-
-    @override
-    @classmethod
-    async def from_custom_id(
-        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
-    ) -> Self:
-        del interaction, item
-        board = BoardId(int(match["board"]))
-        return cls(PageDirection(match["direction"]), board, match["gpu"], int(match["page"]))
-
-    @override
-    async def callback(self, interaction: Interaction) -> None:
-        async with replacing(interaction) as answer:
-            season = await _season(answer, self.board, self.gpu)
-            pages = standings_pages(season.leaderboard)
-            page = min(self.page, len(pages) - 1)
-            await answer.replace(pages[page], page_view(season, page, len(pages)))
-
-
-class StandingsGpuSelect(
-    discord.ui.DynamicItem[discord.ui.Select[Any]],
-    template=r"podium:gpus:(?P<board>[0-9]{1,18}):(?P<number>[0-9])",
-):
-    """Shows the board's standings on another GPU type, or on several at once."""
-
-    def __init__(
-        self, board: BoardId, number: int, gpus: Sequence[str], chosen: Collection[str] = ()
-    ) -> None:
-        menu: discord.ui.Select[Any] = discord.ui.Select(
-            custom_id=f"podium:gpus:{board}:{number}",
-            placeholder=menu_label(gpus),
-            max_values=min(MAX_GPUS_AT_ONCE, len(gpus)),
-            options=[
-                discord.SelectOption(label=gpu, value=gpu, default=gpu in chosen) for gpu in gpus
-            ],
-        )
-        super().__init__(menu)
-        self.board = board
-
-    @override
-    @classmethod
-    async def from_custom_id(
-        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
-    ) -> Self:
-        del interaction
-        options = item.options if isinstance(item, discord.ui.Select) else []
-        board = BoardId(int(match["board"]))
-        return cls(board, int(match["number"]), [option.value for option in options])
-
-    @override
-    async def callback(self, interaction: Interaction) -> None:
-        async with replacing(interaction) as answer:
-            seasons = [await _season(answer, self.board, gpu) for gpu in self.item.values]
-            await answer.replace(*standings_view(seasons), pictures=True)
-
-
-async def _season(answer: InteractionReply, board: BoardId, gpu: str) -> Season:
-    context = context_of(answer.interaction)
-    viewer = await viewer_of(answer.interaction)
-    name = (await lookup.visible_board(context.store, viewer, board)).name
-    return await standings.season(context.store, context.clock, viewer, name, gpu=gpu)
-
-
-def standings_view(seasons: Sequence[Season]) -> tuple[Report, discord.ui.View]:
-    """Return the best ranks on one GPU type with its plot, or on several side by side."""
-    return first_page(seasons[0]) if len(seasons) == 1 else several_gpus_page(seasons)
-
-
-def first_page(season: Season) -> tuple[Report, discord.ui.View]:
-    """Return the best ranks with the season's plot, and the buttons and menus."""
-    pages = standings_pages(season.leaderboard)
-    chart = season_chart(season)
-    blocks = (*pages[0].blocks, *(() if chart is None else (chart,)))
-    return Report(pages[0].title, blocks), page_view(season, 0, len(pages))
-
-
-def several_gpus_page(seasons: Sequence[Season]) -> tuple[Report, discord.ui.View]:
-    """Return the best ranks on several GPU types, and the menus to choose others."""
-    view = discord.ui.View(timeout=None)
-    _add_menus(view, seasons[0], [each.leaderboard.gpu for each in seasons])
-    return standings_side_by_side([each.leaderboard for each in seasons]), view
-
-
-def _add_menus(view: discord.ui.View, season: Season, chosen: Collection[str]) -> None:
-    board = season.leaderboard.board
-    if len(board.gpus) > 1:
-        for number, gpus in enumerate(split_into_menus(board.gpus)):
-            view.add_item(StandingsGpuSelect(board.id, number, gpus, chosen))
-
-
-def page_view(season: Season, page: int, pages: int) -> discord.ui.View:
-    """Return page buttons if there are several pages, and menus if there are several GPU types."""
-    view = discord.ui.View(timeout=None)
-    board, gpu = season.leaderboard.board, season.leaderboard.gpu
-    _add_menus(view, season, (gpu,))
-    if pages > 1:
-        before, after = max(page - 1, 0), page + 1
-        view.add_item(PageButton(PageDirection.PREVIOUS, board.id, gpu, before, disabled=page == 0))
-        view.add_item(PageButton(PageDirection.NEXT, board.id, gpu, after, disabled=after == pages))
-    return view

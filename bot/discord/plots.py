@@ -64,7 +64,7 @@ def png(chart: Chart) -> bytes:
     """Return the chart as a picture of 1,200 by 675 pixels."""
     with _drawing:
         layout = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN)
-        figure = Figure(figsize=(8, 4.5), dpi=150, facecolor=_PAPER, layout=layout)
+        figure = Figure(figsize=(6, 4.5), dpi=200, facecolor=_PAPER, layout=layout)
         FigureCanvasAgg(figure)  # needed to measure widths before drawing
         _draw(chart, figure)
         file = BytesIO()

@@ -7,7 +7,7 @@ import aiohttp
 import discord
 import structlog
 
-from bot.discord.context import FRONT_END, DiscordContext, Interaction, context_of
+from bot.discord.context import ADMIN_NEEDS, FRONT_END, DiscordContext, Interaction, context_of
 from bot.discord.escaping import plain
 from bot.domain.accounts import Rights
 from bot.domain.board import NOBODY, Viewer
@@ -18,6 +18,8 @@ from bot.services.moderation import Decision
 ADMIN = "Leaderboard Admin"
 CREATOR = "Leaderboard Creator"
 _COLORS = {ADMIN: discord.Color.purple(), CREATOR: discord.Color.blue()}
+_PERMISSIONS = {ADMIN: ADMIN_NEEDS}
+"""The permissions of roles that the bot creates; an existing role is left as it is."""
 PURPOSES = {ADMIN: "admin", CREATOR: "creator"}
 """The purpose in the store of the role that is made with this name."""
 _GUILD_KIND = f"{FRONT_END}-guild"
@@ -140,7 +142,10 @@ async def make_role(guild: discord.Guild, name: str) -> discord.Role | None:
     if not guild.me.guild_permissions.manage_roles:
         _log.warning("a role is missing", action="role_missing", guild=guild.id, role=name)
         return None
-    return await guild.create_role(name=name, color=_COLORS[name], reason="Podium needs it")
+    granted = _PERMISSIONS.get(name, discord.Permissions.none())
+    return await guild.create_role(
+        name=name, color=_COLORS[name], permissions=granted, reason="Podium needs it"
+    )
 
 
 def _id(role: discord.Role) -> int:

@@ -11,7 +11,7 @@ from discord.http import Route
 from pydantic import BaseModel, TypeAdapter
 
 from bot.discord.channels import SUBMISSIONS
-from bot.discord.context import DiscordSettings
+from bot.discord.context import ADMIN_NEEDS, DiscordSettings
 from bot.domain.errors import SetupError
 
 NEEDED = {
@@ -81,7 +81,16 @@ class _Guild(BaseModel):
     permissions: int
 
 
+class _Role(BaseModel):
+    """The fields of a role that are used here."""
+
+    name: str
+    permissions: int
+
+
+_ADMIN = "Leaderboard Admin"
 _GUILDS = TypeAdapter(tuple[_Guild, ...])
+_ROLES = TypeAdapter(tuple[_Role, ...])
 
 
 class DiscordUnavailableError(Exception):
@@ -90,11 +99,15 @@ class DiscordUnavailableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GuildGrant:
-    """A guild that the bot is in, and its missing permissions there."""
+    """A guild that the bot is in, and its missing permissions there.
+
+    `hides_admin` tells whether the role of admins lacks the permission to be offered `/admin`.
+    """
 
     id: int
     name: str
     missing: tuple[str, ...]
+    hides_admin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +131,7 @@ async def check_setup(settings: DiscordSettings) -> SetupReport:
         guilds: list[GuildGrant] = []
         last = 0
         while page := await _guilds(session, last):
-            guilds += [
-                GuildGrant(each.id, each.name, missing_permissions(each.permissions))
-                for each in page
-            ]
+            guilds += [await _grant(session, each) for each in page]
             last = page[-1].id
             if len(page) < _PAGE:
                 break
@@ -164,6 +174,17 @@ async def _post(session: aiohttp.ClientSession, path: str, body: dict[str, objec
             )
         answer.raise_for_status()
         return await answer.read()
+
+
+async def _grant(session: aiohttp.ClientSession, guild: _Guild) -> GuildGrant:
+    roles = _ROLES.validate_json(await _get(session, f"guilds/{guild.id}/roles"))
+    hides = any(each.name == _ADMIN and not _offers_admin(each.permissions) for each in roles)
+    return GuildGrant(guild.id, guild.name, missing_permissions(guild.permissions), hides)
+
+
+def _offers_admin(granted: int) -> bool:
+    has = discord.Permissions(granted)
+    return has.administrator or has.is_superset(ADMIN_NEEDS)
 
 
 async def application_of(settings: DiscordSettings) -> int:

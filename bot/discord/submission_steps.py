@@ -32,7 +32,8 @@ from bot.discord.responses import as_files, is_temporary
 from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus, with_costs
 from bot.reports.blocks import Report
-from bot.reports.submission import status_report
+from bot.reports.short import short_report
+from bot.services.standings import placements
 from bot.services.status import profile_files, submission_status
 
 _log = structlog.get_logger(__name__)
@@ -342,5 +343,8 @@ async def status_of(context: DiscordContext, submission: SubmissionId) -> Submis
 
 async def full_report(context: DiscordContext, status: SubmissionStatus) -> Report:
     """Return the report for the submission's owner, with the files of a profile."""
-    files = await profile_files(context.store, status.submission)
-    return await asyncio.to_thread(status_report, status, files, machine=False)
+    store, submission = context.store, status.submission
+    files = await profile_files(store, submission)
+    places = await placements(store, submission.id) if status.is_final else ()
+    source = await store.submissions.source(submission.id)
+    return await asyncio.to_thread(short_report, status, places, files, source)

@@ -82,6 +82,14 @@ class Placement:
     """Whether the person had a worse score before."""
     reference: ScoreValue | None = None
     """The time of the task's own reference on this GPU type; None if unknown."""
+    best: ScoreValue | None = None
+    """The person's best time, which has the rank."""
+    previous: ScoreValue | None = None
+    """The person's best time of an earlier submission; None if there is none, or if not read."""
+    ahead: Standing | None = None
+    """The next better rank; None for the first."""
+    behind: Standing | None = None
+    """The next lower rank; None for the last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,5 +58,5 @@ UNCONFIRMED = " (unconfirmed)"
 
 
 def show_score(value: ScoreValue, unconfirmed: str = UNCONFIRMED) -> str:
-    """Return a time that counts, such as `5.9 us ± 1.2`, marked if the judge has no own value."""
+    """Return a time that counts, such as `5.9 µs ± 1.2`, marked if the judge has no own value."""
     return show_time(value.time_ns, value.uncertainty_ns) + ("" if value.confirmed else unconfirmed)

@@ -84,12 +84,12 @@ def show_deadline(deadline: datetime) -> str:
     return f"{shown} ({utc:%H:%M} UTC)" if same_day else f"{shown} ({utc:%Y-%m-%d %H:%M} UTC)"
 
 
-_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _DIGITS = 4
 
 
 def show_time(time_ns: float, uncertainty_ns: float | None = None) -> str:
-    """Return a time such as `29.14 us ± 0.06`; the uncertainty is never rounded down."""
+    """Return a time such as `29.14 µs ± 0.06`; the uncertainty is never rounded down."""
     scale, unit = _unit(time_ns)
     value = time_ns / scale
     if uncertainty_ns is None:
@@ -112,7 +112,7 @@ def common_unit(times_ns: Sequence[float]) -> tuple[float, str]:
 
 def _unit(time_ns: float) -> tuple[float, str]:
     for scale, unit in _UNITS:
-        # 999.96 us would be shown as 1000 us, so the larger unit starts a little below 1.
+        # 999.96 µs would be shown as 1000 µs, so the larger unit starts a little below 1.
         if time_ns >= 0.99995 * scale:
             return scale, unit
     return _UNITS[-1]

@@ -10,6 +10,8 @@ class Tone(StrEnum):
 
     PLAIN = "plain"
     """No special meaning."""
+    STRONG = "strong"
+    """What matters most."""
     GOOD = "good"
     """A success."""
     BAD = "bad"
@@ -20,10 +22,14 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph; it may contain untrusted text, so a front end escapes it."""
+    """A paragraph; it may contain untrusted text, so a front end escapes it.
+
+    A front end that can draw Markdown draws that of a text with `has_markdown`.
+    """
 
     text: str
     tone: Tone = Tone.PLAIN
+    has_markdown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +42,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of equal length under named columns."""
+    """Rows of equal length under named columns.
+
+    A narrow front end draws one with `is_list` as a list whose cells explain themselves.
+    """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
+    is_list: bool = False
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.columns) for row in self.rows):
@@ -107,7 +117,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Series over a common axis; `y` names the values with their unit, such as `time (us)`.
+    """Series over a common axis; `y` names the values with their unit, such as `time (µs)`.
 
     `names` are the places along the axis, in order, when points are not at times. A front end that
     cannot draw shows `bot.reports.charts.as_table`.

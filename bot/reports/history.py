@@ -78,14 +78,14 @@ def _outcome(outcome: JobResult, *, ranked: bool) -> str:
     return ", ".join(words)
 
 
-_PERSONAL_COLUMNS = (
-    Column("GPU"),
-    Column("rank"),
-    Column("best", numeric=True),
-    Column("vs your first", numeric=True),
-)
-_VS_REFERENCE = Column("vs reference", numeric=True)
-_ATTEMPTS = Column("attempts", numeric=True)
+_BEST = (
+    Column("GPU"), Column("rank"), Column("best", numeric=True),
+    Column("vs your first", numeric=True), Column("vs reference", numeric=True),
+    Column("attempts", numeric=True),
+)  # fmt: skip
+_NEWEST = (Column("submission"), Column("mode"), Column("outcome"), Column("when (UTC)"))
+_MOST_NEWEST = 10
+"""How many submissions are listed in short; the complete list follows, as a file."""
 
 
 def personal_report(personal: PersonalBoard) -> Report:
@@ -93,37 +93,40 @@ def personal_report(personal: PersonalBoard) -> Report:
     blocks: list[Block] = []
     if personal.standings:
         title = f"{personal.board.name}: your ranked times"
-        blocks += [_best(personal.standings), trend(title, personal.standings)]
+        rows = tuple(map(_personal_row, personal.standings))
+        blocks += [Table("", _BEST, rows, is_list=True), trend(title, personal.standings)]
     else:
         blocks.append(Text("you have no ranked submission yet", Tone.QUIET))
     if personal.past:
+        blocks.append(_newest(personal.past[:_MOST_NEWEST]))
+    if len(personal.past) > _MOST_NEWEST:
         blocks.append(history_table(personal.past))
     return Report(f"you on {personal.board.name}", tuple(blocks))
 
 
-def _best(standings: Sequence[OwnStanding]) -> Table:
-    """Return a row per GPU type, with the speedup if any reference time is known."""
-    known = any(own.reference is not None for own in standings)
-    columns = (*_PERSONAL_COLUMNS, *((_VS_REFERENCE,) if known else ()), _ATTEMPTS)
+def _newest(past: Sequence[HistoryEntry]) -> Table:
     rows = (
-        (*_personal_row(own), *((_speed_up(own),) if known else ()), str(own.standing.attempts))
-        for own in standings
+        (
+            f"#{each.submission.id}",
+            each.submission.mode.value,
+            ", ".join(_outcomes(each)),
+            f"{each.submission.created_at:%Y-%m-%d %H:%M}",
+        )
+        for each in past
     )
-    return Table("your best", columns, tuple(rows))
-
-
-def _speed_up(own: OwnStanding) -> str:
-    best = own.standing.score.value
-    return "" if own.reference is None else show_speed_up(own.reference, best)
+    return Table("your newest submissions", _NEWEST, tuple(rows), is_list=True)
 
 
 def _personal_row(own: OwnStanding) -> tuple[str, ...]:
-    best = own.standing.score.value
+    best, count = own.standing.score.value, own.standing.attempts
+    reference = own.reference
     return (
         own.gpu,
         f"{ordinal(own.standing.rank)} of {own.entries}",
         show_score(best),
-        show_speed_up(own.scores[0].value, best),
+        f"{show_speed_up(own.scores[0].value, best)} vs your first",
+        "" if reference is None else f"{show_speed_up(reference, best)} vs reference",
+        "1 attempt" if count == 1 else f"{count} attempts",
     )
 
 

@@ -1,5 +1,9 @@
-"""Where an evaluation ran: the machine, its GPU and load, what that did to times, the sandbox."""
+"""Where an evaluation ran: the machine, its GPU and load, what that did to times, the sandbox.
 
+Also how far the kernels of a profile used the GPU.
+"""
+
+import re
 from collections.abc import Iterator
 
 from bot.domain.noise import too_noisy
@@ -73,3 +77,38 @@ def turn_lines(evaluation: Evaluation) -> Iterator[str]:
                 f"{case.spec}: {measured.left_out} of {calls} calls waited for a core of the"
                 " machine: they were checked, and do not count into the time"
             )
+
+
+_KERNEL = re.compile(
+    r"^  (?P<name>\S.*?) \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\), Context \d+, Stream "
+)
+"""Matches the start of a kernel's tables, see `runners.harness.profile.kernel_profile`."""
+_PERCENT = re.compile(
+    r"^\s+(?P<what>Achieved Occupancy|Theoretical Occupancy|DRAM Throughput)"
+    r"\s+%\s+(?P<share>\d+(?:\.\d+)?)\s*$"
+)
+_NAME_MOST = 80
+
+
+def kernel_lines(log: str, most: int) -> Iterator[str]:
+    """Yield a line for each of the first `most` kernels whose occupancy is in a profile's log."""
+    kernels: list[tuple[str, dict[str, str]]] = []
+    for line in log.splitlines():
+        if head := _KERNEL.match(line):
+            kernels.append((head["name"][:_NAME_MOST], {}))
+        elif kernels and (percentage := _PERCENT.match(line)):
+            kernels[-1][1].setdefault(percentage["what"], percentage["share"])
+    kernels = [each for each in kernels if "Achieved Occupancy" in each[1]]
+    for name, shares in kernels[:most]:
+        yield f"{name}: {_show_shares(shares)}"
+    if len(kernels) > most:
+        yield f"occupancy: and {len(kernels) - most} more"
+
+
+def _show_shares(shares: dict[str, str]) -> str:
+    words = f"occupancy {shares['Achieved Occupancy']} %"
+    if "Theoretical Occupancy" in shares:
+        words += f" of at most {shares['Theoretical Occupancy']} %"
+    if "DRAM Throughput" in shares:
+        words += f", {shares['DRAM Throughput']} % of the memory bandwidth"
+    return words

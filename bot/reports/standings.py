@@ -5,7 +5,6 @@ import io
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.records import FailedRun
@@ -18,9 +17,6 @@ from bot.reports.escaping import escape_formula, one_line
 from bot.reports.submission import IN_PROCESS, VERDICT_WORDS
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
-
-MOST_RANKS_SIDE_BY_SIDE = 10
-"""How many ranks of each GPU type are listed when several are shown together."""
 
 _COLUMNS = (Column("rank", numeric=True), Column("who"), Column("time", numeric=True))
 _CLAIMED = Column("claimed", numeric=True)
@@ -51,57 +47,18 @@ def standings_report(leaderboard: BoardStandings) -> Report:
         blocks.append(pending_table(leaderboard.pending))
     if leaderboard.refused:
         blocks.append(absent_table(leaderboard.refused))
-    return Report(_title(leaderboard), tuple(blocks))
+    return Report(title_of_standings(leaderboard), tuple(blocks))
 
 
-def standings_pages(leaderboard: BoardStandings) -> tuple[Report, ...]:
-    """Return the standings in pages for short messages: ranks, then people without one."""
-    ranks = standings_table(leaderboard, leaderboard.entries)
-    wider = 4 * _has_several_pools(leaderboard) + 3 * _has_claims(leaderboard.entries)
-    tables = [
-        *_chunks(ranks, 15 - wider, 24),
-        *_chunks(pending_table(leaderboard.pending), 15, 24),
-        *_chunks(absent_table(leaderboard.refused), 8, 60),
-    ]
-    blocks: list[Block] = [*tables] or [Text("no ranked submissions yet", Tone.QUIET)]
-    head = tuple(_short_notes(leaderboard))
-    return tuple(
-        Report(_title(leaderboard), (*head, block, *_page_number(number, len(blocks))))
-        for number, block in enumerate(blocks, start=1)
-    )
-
-
-def standings_side_by_side(leaderboards: Sequence[BoardStandings]) -> Report:
-    """Return the best of several GPU types of one board, each with its own ranks."""
-    blocks: list[Block] = []
-    for each in leaderboards:
-        best = next(_chunks(standings_table(each, each.entries), MOST_RANKS_SIDE_BY_SIDE, 24), None)
-        blocks.append(Text(_title(each)))
-        blocks.append(best or Text("no ranked submissions yet", Tone.QUIET))
-    gpus = ", ".join(each.gpu for each in leaderboards)
-    return Report(f"{leaderboards[0].board.name} on {gpus}", tuple(blocks))
-
-
-def _chunks(table: Table, size: int, most: int) -> Iterator[Table]:
-    """Yield tables of `size` rows, with cells cut to `most`; each has at most 1,500 characters."""
-    for start in range(0, len(table.rows), size):
-        rows = table.rows[start : start + size]
-        short = tuple(tuple(_first_line(cell, most) for cell in row) for row in rows)
-        yield replace(table, rows=short)
-
-
-def _page_number(number: int, pages: int) -> Iterator[Text]:
-    if pages > 1:
-        yield Text(f"page {number} of {pages}", Tone.QUIET)
-
-
-def _short_notes(leaderboard: BoardStandings) -> Iterator[Text]:
-    """Yield the notes above the ranks, cut to one line each."""
+def page_notes(leaderboard: BoardStandings) -> Iterator[Text]:
+    """Yield the notes on a page of ranks, cut to one line each."""
     for text in standings_notes(leaderboard):
-        yield Text(_first_line(text.text, 150), text.tone)
+        if not text.text.startswith(_CLAIMED.name):  # these times are not on the pages
+            yield Text(cut(text.text, 150), text.tone)
 
 
-def _title(leaderboard: BoardStandings) -> str:
+def title_of_standings(leaderboard: BoardStandings) -> str:
+    """Return the board, the GPU type, and the task version if there are several."""
     title = f"{leaderboard.board.name} on {leaderboard.gpu}"
     if leaderboard.version > 1:
         title += f" (task version {leaderboard.version})"
@@ -130,7 +87,7 @@ def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
         taken = leaderboard.reference
         yield Text(f"reference: {show_score(taken)}", Tone.QUIET)
     elif leaderboard.reference_failure:
-        why = _first_line(leaderboard.reference_failure)
+        why = cut(leaderboard.reference_failure)
         yield Text(f"reference: no time ({why}); only you, the creator, can see this", Tone.QUIET)
     yield from (Text(words, Tone.QUIET) for words in _how_to_read(leaderboard.entries))
 
@@ -224,12 +181,13 @@ def _absent(run: FailedRun) -> tuple[str, ...]:
     return (
         run.person_name,
         VERDICT_WORDS[Verdict(run.verdict)],
-        _first_line(run.message),
+        cut(run.message),
         f"#{run.submission}",
     )
 
 
-def _first_line(text: str, most: int = 100) -> str:
+def cut(text: str, most: int = 100) -> str:
+    """Return the first line of a text, at most this long."""
     line = text.strip().split("\n", maxsplit=1)[0]
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
@@ -237,8 +195,13 @@ def _first_line(text: str, most: int = 100) -> str:
 _MEDALS = {1: "🥇", 2: "🥈", 3: "🥉"}
 
 
+def medal(rank: int) -> str:
+    """Return the medal of one of the first three ranks with a space, or an empty string."""
+    return f"{_MEDALS[rank]} " if rank in _MEDALS else ""
+
+
 def placement_line(place: Placement) -> Text:
-    """Return a person's rank and time, such as `🥇 1st of 7 on H100: 29.14 us ± 0.06`."""
+    """Return a person's rank and time, such as `🥇 1st of 7 on H100: 29.14 µs ± 0.06`."""
     time = show_score(place.value)
     if place.value.claimed_ns is not None:
         time += f", claimed {_claimed(place.value)}"
@@ -247,10 +210,9 @@ def placement_line(place: Placement) -> Text:
     if not place.is_best:
         return Text(f"{time} on {place.gpu}; not this person's best time", Tone.QUIET)
     rank = f"{ordinal(place.rank)}{' (shared)' if place.shared else ''} of {place.entries}"
-    medal = f"{_MEDALS[place.rank]} " if place.rank in _MEDALS else ""
     best = ", a personal best" if place.improved else ""
     shared = "; shared: the judge cannot tell these times apart" if place.shared else ""
-    return Text(f"{medal}{rank} on {place.gpu}: {time}{best}{shared}", Tone.PLAIN)
+    return Text(f"{medal(place.rank)}{rank} on {place.gpu}: {time}{best}{shared}", Tone.PLAIN)
 
 
 _MOST_NAMED = 2
@@ -280,7 +242,7 @@ def gaps(leaderboard: BoardStandings, own: Standing) -> tuple[str, ...]:
 
 
 def standing_line(standing: Standing) -> str:
-    """Return a standing in one line, such as `1st: Ada, 29.14 us ± 0.06 (#17)`."""
+    """Return a standing in one line, such as `1st: Ada, 29.14 µs ± 0.06 (#17)`."""
     score = standing.score
     time = show_score(score.value)
     return f"{ordinal(standing.rank)}: {one_line(score.person_name)}, {time} (#{score.submission})"

@@ -1,6 +1,5 @@
 """A submission: the state of each of its jobs, the results of its evaluations, and its profile."""
 
-import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -20,7 +19,7 @@ from bot.domain.submission import SubmissionState
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines
-from bot.reports.machine import machine_lines, noisy_lines, turn_lines
+from bot.reports.machine import kernel_lines, machine_lines, noisy_lines, turn_lines
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
     SLOWER_MOST,
@@ -57,13 +56,9 @@ IN_PROCESS = (
 SHOWN = 8
 """The most rounds whose medians, and kernels whose occupancy, are shown."""
 _CASE_COLUMNS = (
-    Column("case"),
-    Column("arguments"),
-    Column("status"),
-    Column("time", numeric=True),
-    Column("claimed", numeric=True),
-    Column("rounds", numeric=True),
-)
+    Column("case"), Column("arguments"), Column("status"), Column("time", numeric=True),
+    Column("claimed", numeric=True), Column("rounds", numeric=True),
+)  # fmt: skip
 
 
 def evaluation_report(
@@ -92,18 +87,31 @@ def result_blocks(evaluation: Evaluation, cost: float | None = None) -> list[Blo
         if case.message and case.message != evaluation.message
     ]
     blocks += [Text(line, Tone.BAD) for line in noisy_lines(evaluation)]
-    for notes in (turn_lines, _ended_early, _lifted, _runs):
-        blocks += [Text(line, Tone.QUIET) for line in notes(evaluation)]
-    if evaluation.mode is Mode.PROFILE:
-        blocks += [Text(line, Tone.QUIET) for line in kernel_lines(evaluation.log, SHOWN)]
-    if evaluation.compiled is not None:
-        blocks.append(Text(compiled_line(evaluation.compiled), Tone.QUIET))
-    if evaluation.environment.timing is Timing.IN_PROCESS:
-        blocks.append(Text(IN_PROCESS, Tone.QUIET))
+    blocks += [Text(line, Tone.QUIET) for line in (*short_notes(evaluation), *_runs(evaluation))]
     if evaluation.log:
         blocks.append(Log("submission output", evaluation.log))
-    blocks.append(Text(gpu_time_line(evaluation.gpu, evaluation.gpu_s, cost), Tone.QUIET))
+    blocks.append(gpu_time(evaluation, cost))
     return blocks
+
+
+def gpu_time(evaluation: Evaluation, cost: float | None) -> Text:
+    """Return the GPU time that an evaluation used, with its cost if that is known."""
+    return Text(gpu_time_line(evaluation.gpu, evaluation.gpu_s, cost), Tone.QUIET)
+
+
+def short_notes(evaluation: Evaluation) -> Iterator[str]:
+    """Yield what explains a result, without the raw runs."""
+    for lines in (turn_lines, _ended_early, _lifted, _build_and_profile_lines):
+        yield from lines(evaluation)
+
+
+def _build_and_profile_lines(evaluation: Evaluation) -> Iterator[str]:
+    if evaluation.mode is Mode.PROFILE:
+        yield from kernel_lines(evaluation.log, SHOWN)
+    if evaluation.compiled is not None:
+        yield compiled_line(evaluation.compiled)
+    if evaluation.environment.timing is Timing.IN_PROCESS:
+        yield IN_PROCESS
 
 
 def verdict_line(evaluation: Evaluation) -> Text:
@@ -203,13 +211,7 @@ def status_report(
     `machine` tells whether the machines and sandboxes are described.
     """
     submission = progress.submission
-    title = f"submission #{submission.id}: {submission.file_name} on {progress.board.name}"
-    blocks: list[Block] = []
-    if progress.exclusion is not None:
-        why = f": {progress.exclusion.reason}" if progress.exclusion.reason else ""
-        blocks.append(Text(f"{progress.exclusion.kind}, so it is not ranked{why}", Tone.BAD))
-    if warning := warning_of(progress):
-        blocks.append(Text(f"Warning: {warning}", Tone.BAD))
+    blocks: list[Block] = [*head_lines(progress)]
     for job in progress.jobs:
         if job.evaluation is None:
             blocks.append(job_line(job))
@@ -218,7 +220,22 @@ def status_report(
             blocks += _machine_blocks(job.evaluation) if machine else ()
         blocks += compared_lines(job)
     blocks += archives(submission.id, files)
-    return Report(title, tuple(blocks))
+    return Report(title_of(progress), tuple(blocks))
+
+
+def title_of(progress: SubmissionStatus) -> str:
+    """Return the title of a submission's report."""
+    submission = progress.submission
+    return f"submission #{submission.id}: {submission.file_name} on {progress.board.name}"
+
+
+def head_lines(progress: SubmissionStatus) -> Iterator[Text]:
+    """Yield why the submission is not ranked, and its warning, if there is one."""
+    if progress.exclusion is not None:
+        why = f": {progress.exclusion.reason}" if progress.exclusion.reason else ""
+        yield Text(f"{progress.exclusion.kind}, so it is not ranked{why}", Tone.BAD)
+    if warning := warning_of(progress):
+        yield Text(f"Warning: {warning}", Tone.BAD)
 
 
 def warning_of(progress: SubmissionStatus) -> str:
@@ -312,38 +329,3 @@ def _zipped(files: Sequence[EvaluationFile]) -> bytes:
                     zipfile.ZipInfo(each.name, _WHEN), each.content(), zipfile.ZIP_DEFLATED
                 )
     return buffer.getvalue()
-
-
-_KERNEL = re.compile(
-    r"^  (?P<name>\S.*?) \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\), Context \d+, Stream "
-)
-"""Matches the start of a kernel's tables, see `runners.harness.profile.kernel_profile`."""
-_PERCENT = re.compile(
-    r"^\s+(?P<what>Achieved Occupancy|Theoretical Occupancy|DRAM Throughput)"
-    r"\s+%\s+(?P<share>\d+(?:\.\d+)?)\s*$"
-)
-_NAME_MOST = 80
-
-
-def kernel_lines(log: str, most: int) -> Iterator[str]:
-    """Yield a line for each of the first `most` kernels whose occupancy is in a profile's log."""
-    kernels: list[tuple[str, dict[str, str]]] = []
-    for line in log.splitlines():
-        if head := _KERNEL.match(line):
-            kernels.append((head["name"][:_NAME_MOST], {}))
-        elif kernels and (percentage := _PERCENT.match(line)):
-            kernels[-1][1].setdefault(percentage["what"], percentage["share"])
-    kernels = [each for each in kernels if "Achieved Occupancy" in each[1]]
-    for name, shares in kernels[:most]:
-        yield f"{name}: {_show_shares(shares)}"
-    if len(kernels) > most:
-        yield f"occupancy: and {len(kernels) - most} more"
-
-
-def _show_shares(shares: dict[str, str]) -> str:
-    words = f"occupancy {shares['Achieved Occupancy']} %"
-    if "Theoretical Occupancy" in shares:
-        words += f" of at most {shares['Theoretical Occupancy']} %"
-    if "DRAM Throughput" in shares:
-        words += f", {shares['DRAM Throughput']} % of the memory bandwidth"
-    return words

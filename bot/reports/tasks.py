@@ -155,7 +155,7 @@ def task_report(board: Board, task: TaskDefinition) -> Report:
         Text(f"ranked runs on {gpu} are timed only by pool {pool}", Tone.QUIET)
         for gpu, pool in board.pins
     )
-    texts = (Text(task.description), Text(cases, Tone.QUIET), *pins, *unused)
+    texts = (Text(task.description, has_markdown=True), Text(cases, Tone.QUIET), *pins, *unused)
     return Report(f"Task of {board.name}", (*texts, *files))
 
 

@@ -162,6 +162,18 @@ async def board_standings(
     return tuple(map(_without_quotes, standings))
 
 
+async def opening_gpu(store: Store, viewer: Viewer, board_name: str) -> str:
+    """Return the GPU type to show first: with the viewer's own rank, then with most people."""
+    board = await find_board(store, viewer, board_name)
+
+    async def interest(gpu: str) -> tuple[bool, int]:
+        entries = (await leaderboard(store, board.task_version, gpu)).entries
+        return any(each.score.person == viewer.person for each in entries), len(entries)
+
+    found = {gpu: await interest(gpu) for gpu in board.gpus}
+    return max(found, key=found.__getitem__)
+
+
 def _without_quotes(standings: BoardStandings) -> BoardStandings:
     """Remove exception texts: only the owner of a hidden source may see them."""
     refused = tuple(
@@ -226,8 +238,16 @@ async def placements(store: Store, submission_id: SubmissionId) -> tuple[Placeme
     for outcome in await store.results.outcomes((submission_id,)):
         if outcome.score is not None:
             board = await leaderboard(store, submission.task_version, outcome.gpu, newest=True)
-            found.append(_placement(submission, outcome.gpu, outcome.score, board))
-    return tuple(each for each in found if each is not None)
+            place = _placement(submission, outcome.gpu, outcome.score, board)
+            found += [] if place is None else [await _with_previous(store, submission, place)]
+    return tuple(found)
+
+
+async def _with_previous(store: Store, submission: Submission, place: Placement) -> Placement:
+    """Return the placement with the person's best time of an earlier submission."""
+    own = await store.results.scores_of(submission.person, submission.task_version, place.gpu)
+    earlier = [each.value for each in own if each.submission < submission.id]
+    return replace(place, previous=min(earlier, key=lambda each: each.upper_ns, default=None))
 
 
 def _placement(
@@ -239,6 +259,8 @@ def _placement(
     if standing is None:
         return None
     is_best = standing.score.submission == submission.id
+    better = [each for each in board.entries if each.rank < standing.rank]
+    lower = [each for each in board.entries if each.rank > standing.rank]
     return Placement(
         gpu=gpu,
         value=value,
@@ -248,6 +270,9 @@ def _placement(
         is_best=is_best,
         improved=is_best and standing.attempts > 1,
         reference=None if board.reference is None else board.reference.value,
+        best=standing.score.value,
+        ahead=better[-1] if better else None,
+        behind=lower[0] if lower else None,
     )
 
 

@@ -49,7 +49,7 @@ def test_the_main_job_through_a_running_podium(served: Podium) -> None:
     ]
     right = served("submit", served.file("r.py", RIGHT), "--leaderboard", "identity", "--as", "ada")
     assert right.returncode == 0, right.stderr
-    assert "30.00 us" in right.stdout
+    assert "30.00 µs" in right.stdout
     assert "`podium up` is not running" not in right.stderr
     wrong = served(
         "submit", served.file("w.py", WRONG), "--leaderboard", "identity", "--as", "ken", "--json"
@@ -100,7 +100,7 @@ def test_a_gpu_type_that_nobody_offers_is_said_and_the_submission_stays(podium: 
     assert waiting.returncode == 3
     assert "no connected worker offers H100; run `podium up` on a machine that" in waiting.stderr
     assert "submission #1 is stored and waits for `podium up`" in waiting.stderr
-    assert "CPU: 30.00 us ± 0.33, running" in podium("history").stdout
+    assert "CPU: 30.00 µs ± 0.33, running" in podium("history").stdout
     assert podium("show", "identity", "--gpu", "cpu").returncode == 0
     both = podium("show", "identity", "--gpu", "cpu", "--gpu", "H100", "--json")
     assert [each["gpu"] for each in json.loads(both.stdout)] == ["CPU", "H100"]
@@ -147,7 +147,7 @@ def test_a_podium_without_a_runner_leaves_the_judging_to_a_worker() -> None:
         finally:
             terminate(judging)
         assert (judged.returncode, judging.returncode) == (0, 0), judged.stderr
-        assert "30.00 us" in judged.stdout
+        assert "30.00 µs" in judged.stdout
 
 
 def test_output_that_nobody_reads_any_more_is_no_incident(podium: Podium) -> None:

@@ -72,7 +72,7 @@ def test_a_participant_follows_through_the_death_of_the_server(
         said = _read_until(following, None)
         assert following.wait(60) == 0, said
         assert "answers again" in said
-        assert "30.00 us" in said
+        assert "30.00 µs" in said
         (board,) = json.loads(laptop("show", "identity", "--json").stdout)
         assert [entry["person"] for entry in board["entries"]] == ["ada"]
     finally:

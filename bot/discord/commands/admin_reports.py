@@ -8,7 +8,7 @@ from discord import app_commands
 
 from bot.discord import options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
-from bot.discord.escaping import line
+from bot.discord.escaping import line, with_times
 from bot.discord.interaction_claims import replying
 from bot.discord.pagination import PagedList, list_page
 from bot.domain.times import parse_deadline
@@ -135,6 +135,7 @@ async def competition_extend(interaction: Interaction, name: _Name, deadline: st
         extended = await competitions.extend_competition(
             context.store, context.clock, viewer, name, until=parse_deadline(deadline)
         )
+        now = context.clock.now()
         await answer.conclude(
-            f"Competition {line(extended.name)}: {dates_line(extended, context.clock.now())}."
+            f"Competition {line(extended.name)}: {with_times(dates_line(extended, now))}."
         )

@@ -8,7 +8,7 @@ import discord
 from discord import app_commands
 
 from bot.discord import buttons, options, roles
-from bot.discord.context import Interaction, Tree, add_commands, context_of
+from bot.discord.context import ADMIN_NEEDS, Interaction, Tree, add_commands, context_of
 from bot.discord.interaction_claims import replying
 from bot.discord.responses import InteractionReply
 from bot.domain.errors import UserError
@@ -46,6 +46,7 @@ async def cancel(
         await buttons.stop(answer, SubmissionId(number), reason)
 
 
+@app_commands.default_permissions(ADMIN_NEEDS)
 async def moderate(interaction: Interaction, message: discord.Message) -> None:
     """Show the submission that a message of the bot is about."""
     async with replying(interaction) as answer:

@@ -8,7 +8,7 @@ from discord import app_commands
 from typing_extensions import override
 
 from bot.discord import options, roles
-from bot.discord.context import Interaction, Tree, add_commands, context_of
+from bot.discord.context import NEEDED_ROLE, Interaction, Tree, add_commands, context_of
 from bot.discord.draw import FILE_BYTES, MessageDraft
 from bot.discord.escaping import MESSAGE_LIMIT, line
 from bot.discord.interaction_claims import direct_response, replying
@@ -37,7 +37,9 @@ _GUESTS = {
 }
 
 
-@app_commands.command(description="Invite people and roles to a private board")
+@app_commands.command(
+    description="Invite people and roles to a private board", extras={NEEDED_ROLE: roles.CREATOR}
+)
 @app_commands.describe(leaderboard_name="The board", **_GUESTS)
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def invite(  # noqa: PLR0913  an argument for each option
@@ -54,7 +56,9 @@ async def invite(  # noqa: PLR0913  an argument for each option
     await _change(interaction, boards.invite, leaderboard_name, (who, who2, who3, who4, who5))
 
 
-@app_commands.command(description="Remove people and roles from a private board")
+@app_commands.command(
+    description="Remove people and roles from a private board", extras={NEEDED_ROLE: roles.CREATOR}
+)
 @app_commands.describe(leaderboard_name="The board", **_GUESTS)
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def uninvite(  # noqa: PLR0913  an argument for each option
@@ -105,7 +109,10 @@ async def _show_invited(answer: InteractionReply, board: Board) -> None:
     await answer.conclude(message)
 
 
-@app_commands.command(description="Delete a board and everything that was submitted to it")
+@app_commands.command(
+    description="Delete a board and everything that was submitted to it",
+    extras={NEEDED_ROLE: roles.CREATOR},
+)
 @app_commands.describe(leaderboard_name="Board; leave empty to choose from a menu")
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def delete(interaction: Interaction, leaderboard_name: str | None = None) -> None:

@@ -11,6 +11,7 @@ from discord import app_commands
 from bot.discord import options, roles
 from bot.discord.context import (
     FRONT_END,
+    NEEDED_ROLE,
     DiscordContext,
     Interaction,
     Tree,
@@ -60,7 +61,9 @@ _ACCESS_OPTIONS = {
 }
 
 
-@app_commands.command(description="Create a board from a task zip")
+@app_commands.command(
+    description="Create a board from a task zip", extras={NEEDED_ROLE: roles.CREATOR}
+)
 @app_commands.describe(
     leaderboard_name="The board's name",
     task_zip="Task zip made by `podium task pack`",
@@ -120,7 +123,9 @@ def _access(interaction: Interaction, present: Access, change: _Change) -> Acces
     )
 
 
-@app_commands.command(description="Change a board's deadline, task or visibility")
+@app_commands.command(
+    description="Change a board's deadline, task or visibility", extras={NEEDED_ROLE: roles.CREATOR}
+)
 @app_commands.describe(
     leaderboard_name="The board",
     deadline="YYYY-MM-DD[ HH:MM][ zone], or 'none' to remove the deadline",

@@ -1,13 +1,13 @@
 """`/leaderboard show|show-personal|compare-gpus|list|task|template|help`: what people look up."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import Any
 
 import discord
 from discord import app_commands
 
-from bot.discord import options, pagination, roles
-from bot.discord.context import Interaction, Tree, add_commands, context_of
-from bot.discord.draw import MessageDraft, join_into_messages
+from bot.discord import options, pagination, roles, standings_view
+from bot.discord.context import NEEDED_ROLE, Interaction, Tree, add_commands, context_of
 from bot.discord.interaction_claims import replying
 from bot.domain.errors import StoreError, UserError
 from bot.reports.charts import scaling_report
@@ -29,24 +29,25 @@ async def setup(tree: Tree) -> None:
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
 async def show(interaction: Interaction, leaderboard_name: str, gpu: str | None = None) -> None:
-    """Show the first page; buttons lead to other pages, a menu to other GPU types.
+    """Show the first page of one's own GPU type, or of that with most people.
 
-    With several GPU types, show the best ranks of each.
+    Buttons lead to other pages, a menu to other GPU types. With several GPU types, show the best
+    ranks of each.
     """
     async with replying(interaction) as answer:
         context = context_of(interaction)
         viewer = await roles.viewer_of(interaction)
-        names: list[str | None] = list(dict.fromkeys(options.gpu_names(gpu)))
-        if len(names) > pagination.MAX_GPUS_AT_ONCE:
-            raise UserError(
-                "usage",
-                f"at most {pagination.MAX_GPUS_AT_ONCE} GPU types can be shown at once; name fewer",
-            )
+        names = list(dict.fromkeys(options.gpu_names(gpu)))
+        if len(names) > standings_view.MAX_GPUS_AT_ONCE:
+            most = standings_view.MAX_GPUS_AT_ONCE
+            raise UserError("usage", f"at most {most} GPU types can be shown at once; name fewer")
+        store, clock = context.store, context.clock
+        names = names or [await standings.opening_gpu(store, viewer, leaderboard_name)]
         seasons = [
-            await standings.season(context.store, context.clock, viewer, leaderboard_name, gpu=each)
-            for each in names or [None]
+            await standings.season(store, clock, viewer, leaderboard_name, gpu=each)
+            for each in names
         ]
-        await answer.show(*pagination.standings_view(seasons))
+        await answer.show(*standings_view.standings_view(seasons, viewer.person))
 
 
 @app_commands.command(name="show-personal", description="Your results on a board")
@@ -118,41 +119,61 @@ async def _languages(interaction: Interaction, current: str) -> list[app_command
 
 _HELP = """\
 **Getting started**
-1. `/leaderboard list` shows the boards; `/leaderboard task` shows the task of a board.
+1. `/leaderboard list` shows the boards, `/leaderboard task` a task.
 2. `/leaderboard template` gives you a starter file.
-3. `/leaderboard submit test` tests it; you get a private thread with the full report.
-4. `/leaderboard submit ranked` times and ranks it; `/leaderboard show` shows the standings.
-
-A file may name its board and GPU types in a header, the comments at its top:
+3. `/leaderboard submit test` tests it and reports to you alone.
+4. `/leaderboard submit ranked` times and ranks it.
+5. `/leaderboard show` shows the standings.
+A header, the comments at a file's top, may name board and GPU types:
 ```
 #!PODIUM leaderboard vectoradd
 #!PODIUM gpus H100 L4
 ```
-`/profile notices` turns on notifications about deadlines, lost ranks and records.
-Times are by the judge's own clock, with their uncertainty (±). Lower is better, and times that \
+`/profile notices` chooses your notifications.
+**Times** are by the judge's own clock, with their uncertainty (±). Lower is better. Times that \
 cannot be told apart share a rank.
-"Confirmation pending": a run that would take one of the first three places is first compared with \
-the run that holds the place, in turns on one card. Once a worker is free this takes seconds to a \
-few minutes; until then your earlier best stays ranked.
-All commands are listed below."""
+**Confirmation pending:** a run that would take one of the first three places is first compared \
+with its holder, in turns on one card. Until then your earlier best stays ranked.
+"""
 
 
 @app_commands.command(name="help", description="Getting started and list of commands")
 async def show_help(interaction: Interaction) -> None:
-    """Show the first steps, then the list."""
+    """Show the first steps, then the commands that the person may use, in one message."""
     async with replying(interaction) as answer:
-        commands = join_into_messages(command_lines(interaction.client.tree))
-        await answer.show_all([MessageDraft(_HELP), *map(MessageDraft, commands)])
+        lines = "\n".join(command_lines(interaction.client.tree, _rights_here(interaction)))
+        await answer.say(f"{_HELP}{lines}")
 
 
-def command_lines(tree: Tree) -> Iterator[str]:
-    """Yield a line for each command, then for each menu, as shown in Discord."""
+def _rights_here(interaction: Interaction) -> frozenset[str]:
+    """Return the roles whose commands the person may use here."""
+    if roles.has_role(interaction, roles.ADMIN):
+        return frozenset({roles.ADMIN, roles.CREATOR})
+    creates = roles.has_role(interaction, roles.CREATOR)
+    return frozenset({roles.CREATOR} if creates else ())
+
+
+def command_lines(tree: Tree, rights: Collection[str]) -> Iterator[str]:
+    """Yield a line for each group of commands that a person with these roles may use."""
+    groups: dict[str, list[str]] = {}
     for each in sorted(tree.walk_commands(), key=lambda one: one.qualified_name):
-        if isinstance(each, app_commands.Command):
-            yield f"`/{each.qualified_name}` {each.description}"
+        if isinstance(each, app_commands.Command) and may_use(each, rights):
+            group, _, name = each.qualified_name.rpartition(" ")
+            groups.setdefault(group, []).append(f"`{name}`")
+    for group, names in groups.items():
+        yield f"**/{group}** {' '.join(names)}"
     for kind, action in _MENUS.items():
         for menu in tree.get_commands(type=kind):
-            yield f"{action} > Apps > `{menu.name}`"
+            if menu.default_permissions is None or roles.ADMIN in rights:
+                yield f"{action} > Apps > `{menu.name}`"
+
+
+def may_use(command: app_commands.Command[Any, ..., Any], rights: Collection[str]) -> bool:
+    """Return whether a command needs no role, or one of these."""
+    if command.root_parent is not None and command.root_parent.default_permissions is not None:
+        return roles.ADMIN in rights
+    needed = command.extras.get(NEEDED_ROLE)
+    return needed is None or needed in rights
 
 
 _MENUS = {

@@ -41,7 +41,7 @@ async def link(
         made = await create_token(store, viewer.person, label, scope=scope_of(scope))
         await answer.conclude(
             f"Your token {made.token.id} ({line(made.token.label)}), shown only once; keep "
-            f"it secret:\n```\n{made.secret}\n```\n`/profile revoke id:{made.token.id}` "
+            f"it secret:\n```txt\n{made.secret}\n```\n`/profile revoke id:{made.token.id}` "
             "revokes it."
         )
 

@@ -196,8 +196,8 @@ def combined_bound(rounds: list[Round]) -> float:
 def _rejected(claim: float, rounds: list[Round]) -> VerdictError:
     return VerdictError(
         Verdict.TIMING_REJECTED,
-        f"the candidate's clock says {claim / 1e3:.2f} us, but the judge measured"
-        f" {combined_bound(rounds) / 1e3:.2f} us ± {device_resolution(rounds) / 1e3:.2f}",
+        f"the candidate's clock says {claim / 1e3:.2f} µs, but the judge measured"
+        f" {combined_bound(rounds) / 1e3:.2f} µs ± {device_resolution(rounds) / 1e3:.2f}",
     )
 
 
@@ -207,7 +207,7 @@ def below_floor(value: float, floor: float | None) -> VerdictError | None:
         return None
     return VerdictError(
         Verdict.AUDIT,
-        f"{value / 1e3:.2f} us is less than the {floor / 1e3:.2f} us which this GPU needs at its"
+        f"{value / 1e3:.2f} µs is less than the {floor / 1e3:.2f} µs which this GPU needs at its"
         " nominal rates for the bytes and operations of the task",
     )
 
@@ -249,8 +249,8 @@ def interval_of(rounds: list[Round]) -> Interval:
     if bound < -resolution_ns:
         raise VerdictError(
             Verdict.TIMING_REJECTED,
-            f"the outputs came {-bound / 1e3:.2f} us sooner than those of a kernel that does"
-            f" nothing, which is more than the judge's resolution of {resolution_ns / 1e3:.2f} us",
+            f"the outputs came {-bound / 1e3:.2f} µs sooner than those of a kernel that does"
+            f" nothing, which is more than the judge's resolution of {resolution_ns / 1e3:.2f} µs",
         )
     if by_trains(rounds):
         return train_interval(rounds)

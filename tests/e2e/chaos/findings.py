@@ -146,7 +146,7 @@ def _look_at_result(findings: Findings, row: asyncpg.Record, order: Order, *, st
     if (stored is not None) != (verdict is Verdict.PASSED and evaluation.mode is Mode.RANKED):
         findings.untrue.append(f"{name}: score {stored} for {verdict} in mode {evaluation.mode}")
     if stored and order.time_us and abs(stored[0] / (1_000 * order.time_us) - 1) > 1e-9:
-        findings.untrue.append(f"{name}: {stored[0]} ns, not {order.time_us} us")
+        findings.untrue.append(f"{name}: {stored[0]} ns, not {order.time_us} µs")
 
 
 def _read_log(findings: Findings, fences: Mapping[int, int], logs: Sequence[Path]) -> None:

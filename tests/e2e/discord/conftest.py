@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
+from rich.cells import cell_len
 
+from bot.discord.draw import TABLE_COLUMNS
 from tests.e2e.discord.scene import Scene, scene
 
 
@@ -20,3 +22,23 @@ def stage(shared_scene: Scene) -> Iterator[Scene]:
     shared_scene.server.forget()
     yield shared_scene
     shared_scene.server.assert_clean()
+    assert _too_wide(shared_scene) == []
+
+
+def _too_wide(found: Scene) -> list[str]:
+    """Return the lines of tables that a phone would break: those of code blocks without a language.
+
+    What programs print is in blocks with a language; it is shown as it is.
+    """
+    bot = found.server.world.bot
+    messages = [
+        each
+        for channel in found.server.world.channels.values()
+        for each in channel.all_messages.values()
+        if each.author is bot
+    ]
+    blocks = [block for each in messages for block in each.text.split("```")[1::2]]
+    tables = [block for block in blocks if block.startswith("\n")]
+    return [
+        line for block in tables for line in block.splitlines() if cell_len(line) > TABLE_COLUMNS
+    ]

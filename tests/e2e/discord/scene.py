@@ -25,7 +25,10 @@ GPUS = "fake:CPU=2:H100=2:L4=1"
 
 @dataclass(repr=False)
 class Scene:
-    """Alice and bob are members, carol is an admin of the boards; all are in #submissions."""
+    """Alice and bob are members, carol is an admin of the boards, dana is offered `/admin` only.
+
+    All are in #submissions.
+    """
 
     podium: Podium
     server: LocalDiscord
@@ -34,6 +37,7 @@ class Scene:
     alice: Person
     bob: Person
     carol: Person
+    dana: Person
     bot: BotProcess
 
     async def submit(
@@ -91,13 +95,15 @@ async def _started(
 ) -> AsyncIterator[Scene]:
     guild = server.guild("gpu", permissions)
     room = guild.create_channel("submissions")
-    admin = guild.create_role("Leaderboard Admin")
+    admin = guild.create_role("Leaderboard Admin", Permission.MANAGE_THREADS)
     people = server.user("alice", guild), server.user("bob", guild)
     carol = server.user("carol", guild, roles=[admin])
-    for person in (*people, carol):
+    moderator = guild.create_role("moderator", Permission.MANAGE_THREADS)
+    dana = server.user("dana", guild, roles=[moderator])
+    for person in (*people, carol, dana):
         person.goes_to(room)
     log = podium.folder / "bot.log"
     environment = podium.environment | {"DISCORD_TRUSTED_GUILDS": str(guild.id)}
     async with server.spawn(UP, log, environment=environment) as bot:
         await server.wait_for(lambda: server.syncs, START_S)
-        yield Scene(podium, server, guild, room, *people, carol, bot)
+        yield Scene(podium, server, guild, room, *people, carol, dana, bot)

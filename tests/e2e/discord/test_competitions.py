@@ -62,7 +62,7 @@ async def test_a_competition_is_published_announced_and_changed(stage: Scene) ->
     again = await said(
         stage.carol, "competition extend", name="Cup 2030", deadline="2099-01-31 18:00"
     )
-    assert "open until 2099-01-31 18:00 UTC" in again
+    assert "open until <t:4073565600:f>" in again
     late = await said(stage.carol, "competition close", name="Cup 2031")
     assert "did you mean" in late
     stage.server.assert_clean()
@@ -99,7 +99,7 @@ async def test_its_closing_is_announced_once_although_the_bot_is_killed_as_it_po
     again = await said(
         stage.carol, "competition extend", name="Cup 2030", deadline="2099-03-31 18:00"
     )
-    assert "open until 2099-03-31 18:00 UTC" in again
+    assert "open until <t:4078663200:f>" in again
     assert announced() == before + 1
     stage.server.assert_clean()
 
@@ -130,7 +130,7 @@ async def test_a_competition_is_deleted_without_its_boards_or_with_them(stage: S
 
 
 async def test_only_admins_have_competitions(stage: Scene) -> None:
-    assert "admin" in (await said(stage.bob, "competition show")).lower()
+    assert "admin" in (await said(stage.dana, "competition show")).lower()
     bad = await said(stage.carol, "competition publish", competition_zip=competition("name: x"))
     assert "the key 'problems' is missing" in bad.replace("\\", "")
     stage.server.assert_clean()

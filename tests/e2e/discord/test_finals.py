@@ -20,7 +20,7 @@ async def test_a_run_is_confirmed_then_announced_and_a_final_is_decided(stage: S
     await stage.server.wait_for(lambda: confirmed in run.message.text, SHOWN_S)
     await stage.bob.sees("1st of 2 on CPU", within=SHOWN_S)
 
-    refused = await stage.bob.slash("admin final", leaderboard_name="identity")
+    refused = await stage.dana.slash("admin final", leaderboard_name="identity")
     assert "This needs the role" in (await refused.final()).text
     started = await stage.carol.slash("admin final", leaderboard_name="identity")
     assert "has begun" in (await started.final()).text

@@ -38,12 +38,16 @@ async def _requirements(podium: Podium, server: LocalDiscord) -> dict[str, dict[
 async def test_the_doctor_names_what_a_guild_does_not_allow(
     podium: Podium, server: LocalDiscord
 ) -> None:
-    server.guild("small", EVERYONE)
+    small = server.guild("small", EVERYONE)
+    small.create_role("Leaderboard Admin")
+    server.guild("right").create_role("Leaderboard Admin", Permission.MANAGE_THREADS)
     found = await _requirements(podium, server)
     assert found["Discord"]["found"]
     assert found["Discord guild small"]["detail"] == (
         "the bot lacks Manage Threads, Manage Roles, Manage Channels"
     )
+    assert "lacks Manage Threads" in found["Discord role in small"]["detail"]
+    assert "Discord role in right" not in found
     server.assert_clean()
 
 
@@ -133,7 +137,7 @@ async def test_the_permissions_that_the_link_asks_for_are_enough() -> None:
         await (await stage.submit(stage.alice, "time_us=30")).final()
         thread = await stage.alice.sees_thread("identity: ")
         await stage.alice.sees("passed, ranked on CPU", thread, within=30)
-        await stage.bob.sees("1st of 1 on CPU: 30.00 us", stage.submissions, within=30)
+        await stage.bob.sees("1st of 1 on CPU: 30.00 µs", stage.submissions, within=30)
         shown = await stage.bob.slash("leaderboard show", leaderboard_name="identity")
         assert (await shown.final()).files
         await stage.server.wait_for(lambda: any("Creator" in each for each in _roles(stage)), 10)

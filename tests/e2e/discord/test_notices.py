@@ -31,7 +31,7 @@ def _news(who: Person, where: Channel, words: str) -> list[Message]:
 async def _ranked(stage: Scene, who: Person, time_us: float) -> None:
     run = await stage.submit(who, f"time_us={time_us}", name=f"t{time_us}.py")
     number = (await run.final()).text.split("#")[1].split()[0]
-    thread = await who.sees_thread("identity: ", within=NEWS_S)
+    thread = await who.sees_thread(f"identity: {who.name.title()}", within=NEWS_S)
     await who.sees(f"submission #{number}:", thread, within=NEWS_S)
 
 
@@ -42,13 +42,13 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
     assert told == "You get notifications about: ranks that you lose."
     await _ranked(stage, stage.alice, 50)
     first = await stage.bob.sees("Record on identity (CPU)", hall, within=NEWS_S)
-    assert "Alice takes 50.00 us" in first.text
+    assert "Alice takes 50.00 µs" in first.text
     await _ranked(stage, stage.bob, 40)
-    second = await stage.bob.sees("Bob takes 40.00 us", hall, after=first, within=NEWS_S)
+    second = await stage.bob.sees("Bob takes 40.00 µs", hall, after=first, within=NEWS_S)
     assert "1.25x (1.22 to 1.28) faster than" in second.text
     assert not second.pings
     lost = await stage.alice.sees("from rank 1 to 2", stage.alice.dm, within=NEWS_S)
-    assert "Bob takes 40.00 us" in lost.text
+    assert "Bob takes 40.00 µs" in lost.text
     conversation = "select conversation from people where identity = $1"
     async with database(stage) as line:
         found = await line.fetchval(conversation, f"discord:{stage.alice.id}")
@@ -65,7 +65,7 @@ async def test_who_takes_the_wish_back_hears_no_more(stage: Scene) -> None:
     before = len(stage.alice.dms)
     await _ranked(stage, stage.bob, 30)
     hall = next(each for each in stage.guild.channels if each.name == "records")
-    await stage.bob.sees("Bob takes 30.00 us", hall, within=NEWS_S)
+    await stage.bob.sees("Bob takes 30.00 µs", hall, within=NEWS_S)
     assert len(stage.alice.dms) == before
     stage.server.assert_clean()
 
@@ -96,7 +96,7 @@ async def test_a_deadline_is_told_a_day_ahead_and_once_and_again_when_it_moves(
 
 
 async def test_a_channel_where_the_bot_may_not_write_is_refused_at_once(stage: Scene) -> None:
-    told = await _said(stage.alice, "admin notices", channel=stage.submissions, record=True)
+    told = await _said(stage.dana, "admin notices", channel=stage.submissions, record=True)
     assert "Leaderboard Admin" in told
     stage.server.assert_clean()
 
@@ -122,7 +122,7 @@ async def test_news_outlives_a_discord_that_is_away(stage: Scene) -> None:
         run = await stage.submit(stage.bob, "time_us=10", name="away.py")
         await run.final()
         await stage.server.wait_for(lambda: fault.hits > 5, NEWS_S)
-    await stage.bob.sees("Bob takes 10.00 us", hall, within=90)
+    await stage.bob.sees("Bob takes 10.00 µs", hall, within=90)
     stage.server.assert_clean()
 
 

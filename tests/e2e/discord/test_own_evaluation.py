@@ -300,9 +300,9 @@ async def test_on_every_runner_the_task_is_graded_by_its_own_eval_py(
         await stage.bob.sees(f"New leaderboard: {board}", stage.submissions)
         thread = await course.submit(stage.alice, board)
         report = await stage.alice.sees("passed, ranked on CPU", thread, within=WITHIN_S)
-        assert "5.000 us" in report.text
+        assert "5.000 µs" in report.text
         await stage.bob.sees(
-            lambda message: f"on {board}\n🥇 1st of 1 on CPU: 5.000 us" in message.text,
+            lambda message: f"on {board}\n🥇 1st of 1 on CPU: 5.000 µs" in message.text,
             stage.submissions,
         )
         thread = await course.submit(stage.bob, board, ANONYMOUS)
@@ -315,7 +315,7 @@ async def test_on_every_runner_the_task_is_graded_by_its_own_eval_py(
     assert passed["log"] == "eval.py 1: test of 3\neval.py 1: leaderboard of 1\n"
     assert passed["environment"]["timing"] == Timing.IN_PROCESS
     page = await course.page(f"/boards/{board}")
-    assert re.search(r"Alice</a>.*>5\.000 us ± 0\.002\*<", page, re.DOTALL)
+    assert re.search(r"Alice</a>.*>5\.000 µs ± 0\.002\*<", page, re.DOTALL)
     assert "wrong answer" in page
     assert "AUTHOR is missing" not in page  # what others' failures say is theirs
     shown = {each["name"]: each for each in await course.answer("/leaderboards")}
@@ -355,7 +355,7 @@ async def test_a_board_gets_a_version_that_judges_everyones_best_and_is_deleted(
     assert ["eval.py 2: leaderboard" in log for log in logs] == [False] * 2 + [True] * 3 + [False]
     for gpu, time in (("CPU", "7.000"), ("H100", "3.000")):
         page = await course.page(f"/boards/{board}?gpu={gpu}")
-        assert re.search(rf"Alice</a>.*>{time} us ±", page, re.DOTALL)
+        assert re.search(rf"Alice</a>.*>{time} µs ±", page, re.DOTALL)
     assert await course.ranked(board, "H100") == [("Alice", 3000.0)]
     await delete(course, board)
     stage.server.assert_clean()

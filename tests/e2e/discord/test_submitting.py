@@ -22,7 +22,7 @@ async def test_from_the_command_to_a_place_in_the_ranking(stage: Scene) -> None:
     report = await stage.alice.sees("passed, ranked on CPU", thread, within=30)
     assert "sandbox" not in report.text
     assert not stage.bob.can_see(thread)
-    line = await stage.bob.sees("1st of 1 on CPU: 30.00 us", stage.submissions, within=30)
+    line = await stage.bob.sees("1st of 1 on CPU: 30.00 µs", stage.submissions, within=30)
     assert "alice" in line.content or f"<@{stage.alice.id}>" in line.content
     assert not line.pings
     assert line.silent
@@ -35,7 +35,7 @@ async def test_from_the_command_to_a_place_in_the_ranking(stage: Scene) -> None:
     shown = await stage.bob.slash("leaderboard show", leaderboard_name="identity")
     table = await shown.final()
     assert "Alice" in table.text
-    assert "30.00 us" in table.text
+    assert "30.00 µs" in table.text
     stage.server.assert_clean()
 
 

@@ -17,6 +17,7 @@ from tests.doubles.discord.limits import CALLBACK, Rates
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.guilds import Guild
 from tests.doubles.discord.model.interactions import Interaction
+from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.process import BotProcess
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord.server import LocalDiscord
@@ -79,7 +80,7 @@ async def two_copies(
         published = copies[0]("task", "publish", IDENTITY, "--unchecked", *chosen)
         assert published.returncode == 0, published.stderr
         room = guild.create_channel("submissions")
-        admin = guild.create_role("Leaderboard Admin")
+        admin = guild.create_role("Leaderboard Admin", Permission.MANAGE_THREADS)
         people = server.user("alice", guild), server.user("bob", guild)
         carol = server.user("carol", guild, roles=[admin])
         for person in (*people, carol):

@@ -42,7 +42,14 @@ async def discord_with(**guilds: int) -> TestServer:
             ]
         )
 
+    async def roles(request: web.Request) -> web.Response:
+        granted = list(guilds.values())[int(request.match_info["guild"]) - 1]
+        everyone = {"name": "@everyone", "permissions": "0"}
+        admin = {"name": "Leaderboard Admin", "permissions": str(granted)}
+        return web.json_response([everyone, admin])
+
     app = web.Application()
+    app.router.add_get("/api/v10/guilds/{guild}/roles", roles)
     app.router.add_get("/api/v10/applications/@me", application)
     app.router.add_get("/api/v10/users/@me/guilds", ours)
     server = TestServer(app)
@@ -80,10 +87,13 @@ async def test_each_guild_is_told_what_the_bot_lacks_there() -> None:
     less = needed_permissions()
     less.update(manage_threads=False)
     server = await discord_with(good=needed_permissions().value, bad=less.value)
-    first, second, roles = await examine_discord(door(server))
+    first, second, hidden, roles = await examine_discord(door(server))
     assert (first.found, first.detail) == (True, "podium, in good, bad")
     assert second.name == "Discord guild bad"
     assert second.detail == "the bot lacks Manage Threads"
+    assert hidden.name == "Discord role in bad"
+    assert "Leaderboard Admin lacks Manage Threads" in hidden.detail
+    assert hidden.optional
     assert roles.detail == "give rights in every guild of this private bot"
     await server.close()
 

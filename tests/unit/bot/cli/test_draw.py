@@ -24,7 +24,7 @@ EVERYTHING = Report(
     "vectoradd",
     (
         Text("[bold]not markup[/bold] \x1b[2Jgone", Tone.BAD),
-        Table("cases", (Column("who"), Column("time", numeric=True)), (("a\nda", "2 us"),)),
+        Table("cases", (Column("who"), Column("time", numeric=True)), (("a\nda", "2 µs"),)),
         Log("printed", "line 1\r\nline 2\x07"),
         Link("more", "https://example.org"),
         Attachment("kernel.py", b"12345"),

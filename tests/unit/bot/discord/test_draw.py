@@ -3,13 +3,14 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from rich.cells import cell_len
 
-from bot.discord.draw import FILES, message_drafts
+from bot.discord.draw import FILES, TABLE_COLUMNS, message_drafts
 from bot.discord.escaping import MESSAGE_LIMIT
 from bot.reports.blocks import Attachment, Block, Column, Link, Log, Report, Table, Text, Tone
 
 TABLE = Table(
-    "standings", (Column("who"), Column("time", numeric=True)), (("ada", "9 us"), ("bob", "10 us"))
+    "standings", (Column("who"), Column("time", numeric=True)), (("ada", "9 µs"), ("bob", "10 µs"))
 )
 
 
@@ -21,10 +22,70 @@ def test_a_short_report_is_one_message() -> None:
     (draft,) = message_drafts(report)
     assert draft.content == (
         "**vectoradd on H100**\n🟢 passed\n-# quiet\n-# words\n"
-        "standings\n```\nwho   time\nada   9 us\nbob  10 us\n```\n"
-        "said\n```\nhi\n```"
+        "**standings**\n```\nwho   time\nada   9 µs\nbob  10 µs\n```\n"
+        "**said**\n```txt\nhi\n```"
     )
     assert draft.files == ()
+
+
+WIDE = Table(
+    "workers",
+    (Column("worker"), Column("pool"), Column("seen (UTC)"), Column("empty")),
+    (("box*", "a pool with a long name", "2026-11-01 12:00", ""), ("b", "", "now", "")),
+)
+
+
+def test_a_table_that_is_too_wide_for_a_phone_is_a_list() -> None:
+    (draft,) = message_drafts(Report("r", (WIDE,)))
+    assert draft.content == (
+        "**r**\n**workers**\n- **box\\*** · pool a pool with a long name · seen <t:1793534400:R>\n"
+        "- **b** · seen now"
+    )
+
+
+def test_a_list_has_no_columns_to_explain_and_no_title_if_it_is_empty() -> None:
+    found = Table("", TABLE.columns, TABLE.rows, is_list=True)
+    (draft,) = message_drafts(Report("r", (found,)))
+    assert draft.content == "**r**\n**ada** · 9 µs\n**bob** · 10 µs"
+
+
+def test_a_long_list_becomes_a_file_with_aligned_columns() -> None:
+    found = Table("many", WIDE.columns, WIDE.rows * 40)
+    (draft,) = message_drafts(Report("r", (found,)))
+    assert "many: see 1-many.txt" in draft.content
+    assert draft.files[0].data.decode().splitlines()[0].split()[:2] == ["worker", "pool"]
+
+
+cells = some.text(max_size=60)
+
+
+@given(
+    columns=some.lists(cells, min_size=1, max_size=9),
+    rows=some.lists(some.lists(cells, min_size=9, max_size=9), max_size=9),
+)
+def test_no_table_is_wider_than_a_phone_has_columns(
+    columns: list[str], rows: list[list[str]]
+) -> None:
+    table = Table(
+        "t", tuple(map(Column, columns)), tuple(tuple(row[: len(columns)]) for row in rows)
+    )
+    for draft in message_drafts(Report("r", (table,))):
+        inside = "\n".join(draft.content.split("```")[1::2])
+        assert all(cell_len(line) <= TABLE_COLUMNS for line in inside.splitlines())
+
+
+def test_what_matters_most_is_a_heading_and_markdown_is_drawn() -> None:
+    blocks = (Text("29.14 µs", Tone.STRONG), Text("# Task\n*a* `b`", has_markdown=True))
+    (draft,) = message_drafts(Report("r", blocks))
+    assert draft.content == "**r**\n### 29.14 µs\n## Task\n*a* `b`"
+
+
+def test_a_time_of_day_is_one_that_discord_shows() -> None:
+    texts = (
+        Text("ended on 2026-11-01 12:00 UTC"), Text("open until 2026-11-01 13:00 CET (12:00 UTC)")
+    )  # fmt: skip
+    (draft,) = message_drafts(Report("r", texts))
+    assert draft.content == "**r**\nended on <t:1793534400:f>\nopen until <t:1793534400:f>"
 
 
 def test_what_is_long_becomes_a_file_and_nothing_is_cut() -> None:

@@ -5,7 +5,7 @@ from bot.discord.draw import message_drafts, with_pictures
 from bot.reports.blocks import Attachment, Chart, Point, Report, Series, Text
 
 CHART = Chart(
-    "matmul: best times", "GPU type", "time (us)", (Series("ada", (Point("L4", 2.0),)),), ("L4",)
+    "matmul: best times", "GPU type", "time (µs)", (Series("ada", (Point("L4", 2.0),)),), ("L4",)
 )
 REPORT = Report("r", (Text("words"), CHART))
 
@@ -16,7 +16,7 @@ async def test_a_chart_becomes_a_picture_with_words_for_who_cannot_see_it() -> N
     assert isinstance(picture, Attachment)
     assert picture.name == "matmul-best-times.png"
     assert picture.data.startswith(b"\x89PNG")
-    assert picture.about == "matmul: best times, time (us) by GPU type: ada 2 (L4)"
+    assert picture.about == "matmul: best times, time (µs) by GPU type: ada 2 (L4)"
     (draft,) = message_drafts(Report("r", (picture,)))
     assert (draft.content, draft.files) == ("**r**", (picture,))
 

@@ -60,7 +60,7 @@ async def test_several_places_are_a_line_each(room: Room) -> None:
     now = await named(room, "kernel.py")
     text = public_line(now, 5, [won("H100"), won("B200")])
     assert text.splitlines()[1:] == [
-        f"🥇 1st of 2 on {gpu}: 29.10 us ± 0.06" for gpu in ("H100", "B200")
+        f"🥇 1st of 2 on {gpu}: 29.10 µs ± 0.06" for gpu in ("H100", "B200")
     ]
 
 

@@ -3,7 +3,16 @@ from datetime import timedelta
 
 import pytest
 
-from bot.discord.escaping import discord_time, fenced, line, plain, unfenced, with_discord_times
+from bot.discord.escaping import (
+    discord_time,
+    fenced,
+    line,
+    markdown,
+    plain,
+    unfenced,
+    with_discord_times,
+    with_times,
+)
 from tests.doubles.factories import NOON
 
 
@@ -64,3 +73,31 @@ def test_a_block_cannot_be_ended_from_inside() -> None:
 def test_a_line_is_one_line_and_no_longer_than_wanted() -> None:
     assert line("a\nb\x00  c") == "a b c"
     assert line("x" * 50, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("# Sum\n## Input\n#### Note ##", "## Sum\n### Input\n### Note"),
+        ("**a** `b`\n- c", "**a** `b`\n- c"),
+        ("#5 is no heading", "#5 is no heading"),
+        ("<@17> `<@17>`", "\\<@17> `<@17>`"),
+        ("[a](https://evil.example)", "[a]\\(https://evil.example)"),
+        ("```py\n# comment\n```", "```py\n# comment\n```"),
+        ("```py\nx", "```py\nx\n```"),
+    ],
+)
+def test_markdown_is_drawn_but_mentions_and_links_are_not(text: str, shown: str) -> None:
+    assert markdown(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at 2026-11-01 12:00 UTC, *", "at <t:1793534400:f>, \\*"),
+        ("2026-11-01 00:30 CET (2026-10-31 23:30 UTC)", "<t:1793489400:f>"),
+        ("2026-02-31 12:00 UTC and 2026-11-01", "2026-02-31 12:00 UTC and 2026-11-01"),
+    ],
+)
+def test_times_in_utc_are_shown_in_the_reader_s_zone(text: str, shown: str) -> None:
+    assert with_times(text) == shown

@@ -20,7 +20,7 @@ def size(picture: bytes) -> tuple[int, int]:
 def test_a_season_of_any_length_is_drawn(count: int) -> None:
     points = tuple(Point(NOON + timedelta(hours=n), 1e6 / (1 + n) ** 2, 5.0) for n in range(count))
     series = Series("best so far", points, Stroke.STEPS), Series("runs", points, Stroke.DOTS)
-    assert size(png(Chart("a season " * 40, "day (UTC)", "time (us)", series))) == (1200, 675)
+    assert size(png(Chart("a season " * 40, "day (UTC)", "time (µs)", series))) == (1200, 900)
 
 
 @pytest.mark.parametrize("seconds", [(0,), (0, 40), (0, 40, 70)])
@@ -43,7 +43,7 @@ def test_people_and_gpu_types_with_any_names_are_drawn() -> None:
         Series(name, tuple(Point(gpu, 10.0 + n + k) for k, gpu in enumerate(gpus) if k != n))
         for n, name in enumerate(names)
     )
-    assert size(png(Chart("$", "GPU type", "time (us)", series, gpus))) == (1200, 675)
+    assert size(png(Chart("$", "GPU type", "time (µs)", series, gpus))) == (1200, 900)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_people_and_gpu_types_with_any_names_are_drawn() -> None:
 def test_a_name_in_any_writing_is_drawn_without_empty_boxes(name: str, drawn: str) -> None:
     assert drawable(name) == drawn
     series = Series(name, (Point("L4", 1.0),)), Series("b", (Point("L4", 2.0),))
-    assert size(png(Chart(name, name, name, series, ("L4",)))) == (1200, 675)
+    assert size(png(Chart(name, name, name, series, ("L4",)))) == (1200, 900)
 
 
 def test_what_is_long_is_shortened() -> None:
@@ -75,6 +75,6 @@ def test_what_is_long_is_shortened() -> None:
 @pytest.mark.parametrize("count", [2, 8, 12])
 def test_no_name_in_the_legend_is_cut_at_the_edge(name: str, count: int) -> None:
     series = tuple(Series(f"{n}. {name}", (Point("L4", 1.0 + n),)) for n in range(count))
-    picture = imread(BytesIO(png(Chart("t", "GPU type", "time (us)", series, ("L4",)))))
+    picture = imread(BytesIO(png(Chart("t", "GPU type", "time (µs)", series, ("L4",)))))
     for edge in (picture[:, :8], picture[:, -8:], picture[-8:]):
         assert edge.min() == 1.0

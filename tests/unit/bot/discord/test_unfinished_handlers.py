@@ -17,9 +17,10 @@ import discord
 import pytest
 from discord import app_commands
 
-from bot.discord import buttons, pagination
+from bot.discord import buttons, pagination, standings_view
 from bot.discord.interaction_claims import EXPIRED
-from bot.discord.pagination import PageDirection, PagedList
+from bot.discord.pagination import PagedList
+from bot.discord.standings_view import PageDirection
 from bot.discord.unfinished import resume_unfinished
 from bot.domain.ids import PublicationId, SubmissionId
 from bot.domain.publication import PublishRequest
@@ -275,8 +276,9 @@ async def every_button(here: Stage) -> dict[str, Begin]:
         *(buttons.SubmissionButton(each, number) for each in buttons.SubmissionAction),
         *(buttons.BoardButton(each, board, 1) for each in buttons.BoardAction),
         buttons.CheckButton(PublicationId(1)),
-        *(pagination.PageButton(each, board, "CPU", 0) for each in PageDirection),
-        pagination.StandingsGpuSelect(board, 0, ["CPU"]),
+        *(standings_view.PageButton(each, board, "CPU", 0) for each in PageDirection),
+        standings_view.PageSelect(board, "CPU", ["places 1 to 10"], 0),
+        standings_view.StandingsGpuSelect(board, 0, ["CPU"]),
         *(pagination.ListPageButton(each, "next", 0) for each in PagedList),
     ]
     registered = set(here.room.client._connection._view_store._dynamic_items.values())

@@ -6,7 +6,7 @@ from tests.doubles.factories import make_task
 
 
 def task(**changes: object) -> TaskDefinition:
-    """Two benchmarks which move 3.35 and 13.4 MB: 1 us and 4 us on an H100."""
+    """Two benchmarks which move 3.35 and 13.4 MB: 1 µs and 4 µs on an H100."""
     sizes = (Workload(args={"size": 3_350_000}), Workload(args={"size": 13_400_000}))
     return make_task(**({"bytes": "size", "benchmarks": sizes} | changes))
 

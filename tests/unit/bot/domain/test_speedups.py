@@ -24,6 +24,6 @@ def test_a_speed_up_has_an_interval_if_both_times_have_one(
 
 
 def test_a_time_that_no_clock_of_the_judge_confirms_says_so() -> None:
-    assert show_score(ScoreValue(29_140, 60, 0)) == "29.14 us ± 0.06"
-    assert show_score(ScoreValue(29_140, 60, 1_000)) == "29.1 us ± 1.1"
-    assert show_score(ScoreValue(29_140, 60, None)) == "29.14 us ± 0.06 (unconfirmed)"
+    assert show_score(ScoreValue(29_140, 60, 0)) == "29.14 µs ± 0.06"
+    assert show_score(ScoreValue(29_140, 60, 1_000)) == "29.1 µs ± 1.1"
+    assert show_score(ScoreValue(29_140, 60, None)) == "29.14 µs ± 0.06 (unconfirmed)"

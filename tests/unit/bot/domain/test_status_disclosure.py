@@ -59,9 +59,9 @@ def test_what_a_passed_ranked_run_printed_stays_hidden() -> None:
 
 def test_a_rejected_time_keeps_the_judge_s_numbers() -> None:
     evaluation = make_evaluation(
-        verdict=Verdict.TIMING_REJECTED, stage=Stage.TIMING, message="claimed 3 us, bound 27 us"
+        verdict=Verdict.TIMING_REJECTED, stage=Stage.TIMING, message="claimed 3 µs, bound 27 µs"
     )
-    assert disclosed(evaluation).message == "claimed 3 us, bound 27 us"
+    assert disclosed(evaluation).message == "claimed 3 µs, bound 27 µs"
 
 
 def test_a_failure_without_a_failed_case_names_only_the_verdict() -> None:

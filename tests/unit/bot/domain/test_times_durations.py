@@ -4,16 +4,16 @@ from hypothesis import strategies as st
 
 from bot.domain.times import common_unit, show_factor, show_span, show_time
 
-_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_NS = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
 @pytest.mark.parametrize(
     ("time_ns", "half_ns", "shown"),
     [
-        (29_140, 60, "29.14 us ± 0.06"),
-        (29_140, 55, "29.14 us ± 0.06"),
-        (29_140, 51, "29.14 us ± 0.06"),
-        (29_140, 3_200, "29.1 us ± 3.2"),
+        (29_140, 60, "29.14 µs ± 0.06"),
+        (29_140, 55, "29.14 µs ± 0.06"),
+        (29_140, 51, "29.14 µs ± 0.06"),
+        (29_140, 3_200, "29.1 µs ± 3.2"),
         (1_234_567, 0, "1.235 ms ± 0.000"),
         (999_999, 10, "1.000 ms ± 0.001"),
         (2.5e9, 1.3e9, "2.5 s ± 1.3"),
@@ -35,7 +35,7 @@ def test_a_factor_has_two_digits_at_least(factor: float, shown: str) -> None:
 
 
 def test_a_time_without_an_interval_has_three_digits() -> None:
-    assert show_time(29_140) == "29.1 us"
+    assert show_time(29_140) == "29.1 µs"
     assert show_time(0.5) == "0.500 ns"
     assert show_time(0.0) == "0 ns"
 
@@ -58,6 +58,6 @@ def test_a_span_is_shown_roughly(seconds: float, shown: str) -> None:
 
 
 def test_several_times_share_the_unit_of_the_smallest() -> None:
-    assert common_unit([2.5e6, 30_000.0]) == (1e3, "us")
+    assert common_unit([2.5e6, 30_000.0]) == (1e3, "µs")
     assert common_unit([2.5e6, 7e6]) == (1e6, "ms")
     assert common_unit([]) == (1.0, "ns")

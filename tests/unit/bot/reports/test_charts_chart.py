@@ -9,12 +9,12 @@ from tests.doubles.factories import NOON
 
 def over_days(count: int) -> Chart:
     points = tuple(Point(NOON + timedelta(days=n), 100.0 - n, 0.5) for n in range(count))
-    return Chart("best", "day (UTC)", "time (us)", (Series("ada", points), Series("nobody", ())))
+    return Chart("best", "day (UTC)", "time (µs)", (Series("ada", points), Series("nobody", ())))
 
 
 def test_a_few_points_are_all_in_the_table() -> None:
     table = as_table(over_days(2))
-    assert [column.name for column in table.columns] == ["series", "day (UTC)", "time (us)"]
+    assert [column.name for column in table.columns] == ["series", "day (UTC)", "time (µs)"]
     assert table.rows == (
         ("ada", "2026-11-01 12:00", "100 ± 0.5"),
         ("ada", "2026-11-02 12:00", "99 ± 0.5"),
@@ -29,7 +29,7 @@ def test_of_many_points_the_first_and_the_last_are_among_those_shown() -> None:
 
 def test_words_stand_for_the_picture() -> None:
     assert describe_chart(over_days(3)) == (
-        "best, time (us) by day (UTC): ada from 100 ± 0.5 (2026-11-01 12:00) "
+        "best, time (µs) by day (UTC): ada from 100 ± 0.5 (2026-11-01 12:00) "
         "to 98 ± 0.5 (2026-11-03 12:00), 3 points"
     )
     one = Chart("t", "GPU", "us", (Series("ada", (Point("L4", 1.5),)),), ("L4",))

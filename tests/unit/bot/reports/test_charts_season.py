@@ -22,7 +22,7 @@ def test_the_best_time_falls_in_steps_and_holds_to_the_end() -> None:
     assert isinstance(chart, Chart)
     best, runs = chart.series
     assert chart.title == "vectoradd on CPU: best time so far"
-    assert chart.y == "time (us)"
+    assert chart.y == "time (µs)"
     assert best.stroke is Stroke.STEPS
     assert [point.value for point in best.points] == [9.0, 6.0, 6.0]
     assert best.points[-1].at == NOON + timedelta(days=9)

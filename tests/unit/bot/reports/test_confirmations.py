@@ -62,7 +62,7 @@ def test_a_comparison_says_how_it_ended(found: Confirmation, words: str) -> None
 
 def test_what_waits_is_listed_with_the_place_that_it_would_take() -> None:
     (row,) = pending_table([WAITING]).rows
-    assert row == ("bob", "28.00 us ± 0.09", "would take 1st", "#9")
+    assert row == ("bob", "28.00 µs ± 0.09", "would take 1st", "#9")
 
 
 def test_a_final_says_how_far_it_is_and_then_its_table() -> None:

@@ -51,10 +51,10 @@ def test_one_line_has_single_spaces() -> None:
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
-    table = Table("standings", COLUMNS, (("ada", "9 us"), ("bob", "10 us")))
-    assert list(table_lines(table)) == ["who   time", "ada   9 us", "bob  10 us"]
+    table = Table("standings", COLUMNS, (("ada", "9 µs"), ("bob", "10 µs")))
+    assert list(table_lines(table)) == ["who   time", "ada   9 µs", "bob  10 µs"]
 
 
 def test_writing_that_takes_the_room_of_two_letters_is_measured_so() -> None:
-    table = Table("standings", COLUMNS, (("\u5f20\u4f1f", "9 us"), ("bob", "10 us")))
-    assert list(table_lines(table)) == ["who    time", "\u5f20\u4f1f   9 us", "bob   10 us"]
+    table = Table("standings", COLUMNS, (("\u5f20\u4f1f", "9 µs"), ("bob", "10 µs")))
+    assert list(table_lines(table)) == ["who    time", "\u5f20\u4f1f   9 µs", "bob   10 µs"]

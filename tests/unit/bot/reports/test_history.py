@@ -42,13 +42,13 @@ def test_each_gpu_type_has_its_outcome() -> None:
     row = _row(SubmissionState.FINISHED, PASSED, _outcome("L4", Verdict.CRASHED))
     assert row == (
         "#7", "2026-11-01 12:00", "vectoradd", "2", "kernel.py", "ranked",
-        "H100: 29.14 us ± 0.06, L4: crashed",
+        "H100: 29.14 µs ± 0.06, L4: crashed",
     )  # fmt: skip
 
 
 def test_one_submission_in_a_line_says_when_how_and_what_came_of_it() -> None:
     line = history_line(_entry(SubmissionState.FINISHED, PASSED))
-    assert line == "#7, 2026-11-01 12:00, ranked; H100: 29.14 us ± 0.06"
+    assert line == "#7, 2026-11-01 12:00, ranked; H100: 29.14 µs ± 0.06"
 
 
 def test_a_submission_without_an_outcome_shows_its_state() -> None:
@@ -57,16 +57,16 @@ def test_a_submission_without_an_outcome_shows_its_state() -> None:
 
 @pytest.mark.parametrize("state", [SubmissionState.RUNNING, SubmissionState.FAILED])
 def test_what_is_not_all_is_shown_with_the_state(state: SubmissionState) -> None:
-    assert _row(state, PASSED)[-1] == f"H100: 29.14 us ± 0.06, {state}"
+    assert _row(state, PASSED)[-1] == f"H100: 29.14 µs ± 0.06, {state}"
 
 
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (ConfirmationState.CONFIRMED, "H100: 29.14 us ± 0.06, confirmed"),
-        (ConfirmationState.TIED, "H100: 29.14 us ± 0.06, tied in its comparison"),
-        (ConfirmationState.DROPPED, "H100: 29.14 us ± 0.06"),
-        (None, "H100: 29.14 us ± 0.06"),
+        (ConfirmationState.CONFIRMED, "H100: 29.14 µs ± 0.06, confirmed"),
+        (ConfirmationState.TIED, "H100: 29.14 µs ± 0.06, tied in its comparison"),
+        (ConfirmationState.DROPPED, "H100: 29.14 µs ± 0.06"),
+        (None, "H100: 29.14 µs ± 0.06"),
     ],
 )
 def test_a_ranked_run_says_how_it_was_confirmed(

@@ -12,7 +12,9 @@ def test_places_trend_and_gain_are_shown() -> None:
     report = personal_report(PersonalBoard(make_board(), (standing,), ()))
     table, chart = report.blocks
     assert isinstance(table, Table)
-    assert table.rows == (("CPU", "2nd of 2", "4.000 us ± 0.040", "2.0x", "2"),)
+    assert table.rows == (
+        ("CPU", "2nd of 2", "4.000 µs ± 0.040", "2.0x vs your first", "", "2 attempts"),
+    )
     assert isinstance(chart, Chart)
     assert [point.value for point in chart.series[0].points] == [8.0, 4.0]
 
@@ -30,7 +32,10 @@ def test_what_is_gained_on_the_reference_is_shown_where_it_is_known() -> None:
         "vs reference",
         "attempts",
     ]
-    assert [row[3:] for row in table.rows] == [("1.00x", "3.2x", "1"), ("1.00x", "", "1")]
+    assert [row[3:] for row in table.rows] == [
+        ("1.00x vs your first", "3.2x vs reference", "1 attempt"),
+        ("1.00x vs your first", "", "1 attempt"),
+    ]
 
 
 def test_who_is_not_ranked_is_told_so() -> None:

@@ -2,16 +2,13 @@
 
 from dataclasses import replace
 
-import pytest
-
-from bot.discord.draw import message_drafts
 from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import PairRatio, ScoreValue, Standing
 from bot.reports.blocks import Table, Text, Tone
-from bot.reports.standings import gaps, standings_notes, standings_pages, standings_report
+from bot.reports.standings import gaps, page_notes, standings_notes, standings_report
 from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
@@ -56,8 +53,8 @@ def test_people_are_ranked_by_time_with_interval_and_distance() -> None:
     entries = rank([make_score(1, 20_000.0, 40.0), make_score(2, 10_000.0, 10.0)])
     rows = _tables(_standings(entries=entries))["standings"].rows
     assert [row[:5] for row in rows] == [
-        ("1", "person 2", "10.00 us ± 0.01", "1.00x", "1"),
-        ("2", "person 1", "20.00 us ± 0.04", "2.00x", "1"),
+        ("1", "person 2", "10.00 µs ± 0.01", "1.00x", "1"),
+        ("2", "person 1", "20.00 µs ± 0.04", "2.00x", "1"),
     ]
 
 
@@ -72,9 +69,9 @@ def test_the_claim_stands_beside_the_judges_own_time_and_notes_say_what_they_mea
         "rank", "who", "time", "claimed", "vs first",
     ]  # fmt: skip
     assert [row[:5] for row in table.rows] == [
-        ("1=", "person 1", "5.80 us ± 0.92", "5.75 us", "1.00x"),
-        ("1=", "person 2", "6.10 us ± 0.92", "6.20 us", "1.04x"),
-        ("3", "person 3", "5.9 us ± 4.2", "2.80 us", "1.49x"),
+        ("1=", "person 1", "5.80 µs ± 0.92", "5.75 µs", "1.00x"),
+        ("1=", "person 2", "6.10 µs ± 0.92", "6.20 µs", "1.04x"),
+        ("3", "person 3", "5.9 µs ± 4.2", "2.80 µs", "1.49x"),
     ]
     assert [note.text for note in notes if isinstance(note, Text)] == [
         "time: by the judge's clock; it counts at the upper end of its ±",
@@ -87,7 +84,7 @@ def test_a_time_that_no_clock_of_the_judge_confirms_is_marked() -> None:
     entries = rank([make_score(1, 1, value=ScoreValue(5_800.0, 20.0, None))])
     note, table = standings_report(_standings(entries=entries)).blocks
     assert isinstance(table, Table)
-    assert table.rows[0][2] == "5.800 us ± 0.020*"
+    assert table.rows[0][2] == "5.800 µs ± 0.020*"
     assert note == Text(
         "* not confirmed by the judge's clock; counts as it was reported", Tone.QUIET
     )
@@ -107,7 +104,7 @@ def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> No
     assert table.columns[4].name == "of speed of light"
     assert [row[4] for row in table.rows] == ["90%", "45%"]
     (words,) = (block for block in standings_report(leaderboard).blocks if isinstance(block, Text))
-    assert words.text.startswith("speed of light 9.00 us")
+    assert words.text.startswith("speed of light 9.00 µs")
 
 
 def test_where_the_reference_is_timed_each_time_is_compared_with_it() -> None:
@@ -117,7 +114,7 @@ def test_where_the_reference_is_timed_each_time_is_compared_with_it() -> None:
     assert table.columns[3].name == "vs reference"
     assert [row[3] for row in table.rows] == ["3.2x", "1.60x"]
     words = standings_report(leaderboard).blocks[0]
-    assert words == Text("reference: 32.00 us ± 0.01", Tone.QUIET)
+    assert words == Text("reference: 32.00 µs ± 0.01", Tone.QUIET)
 
 
 def test_who_is_slower_than_the_reference_sees_by_how_much() -> None:
@@ -153,7 +150,7 @@ def test_a_board_whose_times_nobody_confirmed_says_so() -> None:
     head = [b.text for b in standings_report(_standings(in_process=True)).blocks[:1]
             if isinstance(b, Text)]  # fmt: skip
     assert head[0].startswith("in-process timing")
-    assert standings_pages(_standings(in_process=True))[0].blocks[0] == Text(head[0], Tone.QUIET)
+    assert next(page_notes(_standings(in_process=True))) == Text(head[0], Tone.QUIET)
 
 
 def test_absent_people_are_listed_with_verdict_and_one_line_of_reason() -> None:
@@ -181,49 +178,6 @@ def test_the_deadline_and_a_later_task_version_are_named() -> None:
         Text("deadline: 2026-11-01 12:00 UTC", Tone.QUIET),
         Text("task version 3: faster cases", Tone.QUIET),
     )
-
-
-@pytest.mark.parametrize(
-    ("pools", "claims", "rows"),
-    [
-        (1, None, [15, 15, 2, 8, 2]),
-        (32, None, [11, 11, 10, 8, 2]),
-        (1, 1.0, [12, 12, 8, 8, 2]),
-        (32, 1.0, [8, 8, 8, 8, 8, 2]),
-    ],
-)
-def test_pages_hold_everyone_and_fit_into_a_message(
-    pools: int, claims: float | None, rows: list[int]
-) -> None:
-    name = "a person with quite a long name " * 2
-    scores = [
-        make_score(
-            n,
-            1,
-            value=ScoreValue(10_000.0 * 1.1**n, 3_333.3, 0.1, claims and 10_000.0 * 1.1**n),
-            person_name=f"{n} {name}",
-            pool=f"{n % pools} {name}",
-        )
-        for n in range(1, 33)
-    ]
-    refused = tuple(replace(_refusal("x" * 300), person=PersonId(n)) for n in range(40, 50))
-    pages = standings_pages(
-        _standings(entries=rank(scores), refused=refused, note="n" * 900, speed_of_light_ns=1.0)
-    )
-    tables = [block for page in pages for block in page.blocks if isinstance(block, Table)]
-    assert [len(table.rows) for table in tables] == rows
-    assert tables[0].rows[0][1].startswith("1 a person")
-    assert pages[1].blocks[-1] == Text(f"page 2 of {len(rows)}", Tone.QUIET)
-    widest = max(sum(len(cell) + 2 for cell in row) for table in tables for row in table.rows)
-    assert widest <= (130 if pools == 1 else 156) + (10 if claims else 0)
-    assert all(
-        len(message_drafts(page)) == 1 and not message_drafts(page)[0].files for page in pages
-    )
-
-
-def test_an_empty_board_has_one_page() -> None:
-    (page,) = standings_pages(_standings())
-    assert page.blocks == (Text("no ranked submissions yet", Tone.QUIET),)
 
 
 def test_the_pool_that_alone_times_ranked_runs_is_named() -> None:

@@ -40,7 +40,7 @@ def test_a_passed_evaluation_is_shown_well_with_its_time_and_interval() -> None:
     assert isinstance(first, Text)
     assert first.tone is Tone.GOOD
     assert first.text.startswith("passed, ranked on CPU")
-    assert _table(report).rows[1][3] == "29.14 us ± 0.06"
+    assert _table(report).rows[1][3] == "29.14 µs ± 0.06"
 
 
 def test_the_first_line_of_a_run_that_is_too_noisy_says_that_it_is_not_ranked() -> None:
@@ -71,10 +71,10 @@ def test_a_failed_evaluation_names_stage_message_and_case() -> None:
 @pytest.mark.parametrize(
     ("rounds", "words"),
     [
-        (((980.0,), (1_020.0,)), "2 of 5 rounds, so the upper end of its interval counts: 1.02 us"),
+        (((980.0,), (1_020.0,)), "2 of 5 rounds, so the upper end of its interval counts: 1.02 µs"),
         (
             ((1_000.0,),),
-            "1 of 5 rounds, so the upper end of its interval counts: 1.02 us",
+            "1 of 5 rounds, so the upper end of its interval counts: 1.02 µs",
         ),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_kernel_that_is_far_too_slow_is_said_to_be_timed_by_few_calls() -> Non
     )
     timed = make_case(CaseKind.BENCHMARK, measurement=measured)
     words = "size: 1024: timed by 6 calls: more than 100 times slower than the reference"
-    counts = ", so the upper end of its interval counts: 1.01 us"
+    counts = ", so the upper end of its interval counts: 1.01 µs"
 
     assert words + counts in _texts(evaluation_report(make_evaluation(cases=(timed,))))
     tried = evaluation_report(make_evaluation(cases=(timed,), mode=Mode.BENCHMARK))
@@ -106,7 +106,7 @@ def test_a_kernel_that_is_far_too_slow_is_said_to_be_timed_by_few_calls() -> Non
 
 def test_a_claim_that_the_judges_clock_does_not_confirm_is_said_to_count_for_nothing() -> None:
     words = (
-        "size: 1024: 6.30 us counts; the submission's own clock says 4.34 us, which the judge's "
+        "size: 1024: 6.30 µs counts; the submission's own clock says 4.34 µs, which the judge's "
         "does not confirm"
     )
     for claimed, told in ((4_340.0, True), (6_300.0, False), (None, False)):
@@ -123,7 +123,7 @@ def test_the_judges_own_time_stands_before_what_the_submission_claims() -> None:
     timed = make_case(CaseKind.BENCHMARK, measurement=measurement)
     table = _table(evaluation_report(make_evaluation(cases=(timed,))))
     assert [each.name for each in table.columns][3:5] == ["time", "claimed"]
-    assert table.rows[0][3:5] == ("5.9 us ± 4.2", "2.80 us")
+    assert table.rows[0][3:5] == ("5.9 µs ± 4.2", "2.80 µs")
 
 
 def test_a_time_that_only_the_tasks_own_evaluation_took_is_marked() -> None:
@@ -132,7 +132,7 @@ def test_a_time_that_only_the_tasks_own_evaluation_took_is_marked() -> None:
     )
     timed = make_case(CaseKind.BENCHMARK, measurement=measurement)
     table = _table(evaluation_report(make_evaluation(cases=(timed,))))
-    assert table.rows[0][3:5] == ("2.80 us ± 0.10 (unconfirmed)", "")
+    assert table.rows[0][3:5] == ("2.80 µs ± 0.10 (unconfirmed)", "")
 
 
 def test_times_that_nobody_confirmed_are_said_to_be_such() -> None:
@@ -167,7 +167,7 @@ def test_raw_runs_and_costs_are_told_at_a_glance() -> None:
     alone = make_evaluation(cases=(timed,))
     words = _texts(evaluation_report(alone))
     (runs,) = [each for each in words if " runs, " in each]
-    assert runs.endswith("5 runs, 28.0 us to 31.0 us; median per round: 30.0 us, 28.8 us")
+    assert runs.endswith("5 runs, 28.0 µs to 31.0 µs; median per round: 30.0 µs, 28.8 µs")
     several = alone.model_copy(update={"gpus": 4, "wall_s": 2.0, "gpu": "L4"})
     words = _texts(evaluation_report(several, cost=0.5))
     assert words[0].endswith("2.0 s in total")

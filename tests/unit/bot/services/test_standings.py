@@ -5,7 +5,7 @@ from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
 from bot.services import standings
 from bot.services.publishing.publish import publish
-from bot.services.standings import board_standings, ranks_at
+from bot.services.standings import board_standings, opening_gpu, ranks_at
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus
 from runners.contract.task import Grader
 from runners.contract.verdict import Stage, Verdict
@@ -117,6 +117,19 @@ async def test_each_gpu_type_has_its_own_standings(place: Place) -> None:
     cpu, h100 = await board_standings(place.store, Viewer(place.ada), "vectoradd")
     assert (cpu.gpu, len(cpu.entries)) == ("CPU", 1)
     assert (h100.gpu, len(h100.entries)) == ("H100", 0)
+
+
+async def test_what_opens_first_is_one_s_own_gpu_type_then_that_with_most_people(
+    place: Place,
+) -> None:
+    await place.store.boards.configure(place.board.id, ("CPU", "H100", "L4"), None)
+    for name, gpu in (("ada", "CPU"), ("bob", "L4"), ("eve", "L4")):
+        await place.judged(await place.submit(await place.person(name), gpus=(gpu,)))
+    opened = {
+        name: await opening_gpu(place.store, Viewer(await place.person(name)), "vectoradd")
+        for name in ("ada", "bob", "new")
+    }
+    assert opened == {"ada": "CPU", "bob": "L4", "new": "L4"}
 
 
 @pytest.mark.parametrize(

@@ -42,3 +42,19 @@ async def test_times_that_cannot_be_told_apart_share_a_place(place: Place) -> No
 async def test_what_has_no_score_has_no_place(place: Place) -> None:
     submission = await place.submit()
     assert await placements(place.store, submission.id) == ()
+
+
+async def test_the_neighbors_and_the_best_time_before_are_told(place: Place) -> None:
+    for name, time_ns in (("bob", 100), ("ada", 400), ("ada", 300), ("eve", 500)):
+        await ran(place, name, time_ns)
+    (won,) = await placements(place.store, await ran(place, "ada", 200))
+    assert won.previous is not None
+    assert won.previous.time_ns == 300
+    assert won.best == won.value
+    assert won.ahead is not None
+    assert (won.ahead.rank, won.ahead.score.value.time_ns) == (1, 100)
+    assert won.behind is not None
+    assert (won.behind.rank, won.behind.score.value.time_ns) == (3, 500)
+    (slower,) = await placements(place.store, await ran(place, "ada", 350))
+    assert slower.best is not None
+    assert (slower.best.time_ns, slower.is_best) == (200, False)

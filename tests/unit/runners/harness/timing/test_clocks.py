@@ -107,7 +107,7 @@ def test_a_confirmed_claim_on_a_gpu_is_the_value() -> None:
 
 def test_a_claim_below_the_bound_is_rejected_with_both_numbers() -> None:
     with pytest.raises(
-        VerdictError, match=r"says 900\.00 us, but the judge measured 1000\.00"
+        VerdictError, match=r"says 900\.00 µs, but the judge measured 1000\.00"
     ) as no:
         device_interval([make_round(claim=0.9 * MS)] * 3)
 
@@ -330,7 +330,7 @@ def test_a_time_well_under_what_the_card_allows_is_for_audit_with_both_numbers()
     found = below_floor(CREDIBLE * least - 1, least)
     assert found is not None
     assert found.verdict is Verdict.AUDIT
-    assert "95.00 us is less than the 100.00 us" in found.message
+    assert "95.00 µs is less than the 100.00 µs" in found.message
 
 
 def test_what_no_least_time_is_known_of_is_never_too_fast() -> None:
@@ -421,7 +421,7 @@ US = 1e3
 
 
 def trained(claim: float, bound: float, noise: float = 0.0) -> Round:
-    """A round of trains whose stand-in takes 8 us of a window of 300."""
+    """A round of trains whose stand-in takes 8 µs of a window of 300."""
     spread = [noise * each for each in range(-15, 16)]
     result = make_round(claimed=True)
     result.could_train = True

@@ -416,6 +416,6 @@ def test_a_ranked_time_that_the_card_cannot_reach_is_audited(
     if not audited:
         assert measured(stopwatch).time_ns == pytest.approx(time_ns)
         return
-    with pytest.raises(VerdictError, match=r"94\.00 us is less than the 100\.00 us") as ruling:
+    with pytest.raises(VerdictError, match=r"94\.00 µs is less than the 100\.00 µs") as ruling:
         measured(stopwatch)
     assert ruling.value.verdict is Verdict.AUDIT

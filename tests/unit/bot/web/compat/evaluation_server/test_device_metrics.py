@@ -41,7 +41,7 @@ def test_each_kernel_of_a_call_is_told_and_not_the_last_alone() -> None:
 
 
 def test_operations_and_bytes_are_those_of_the_whole_kernel() -> None:
-    """One addition, two products and three fused ones a cycle, for 2 us at 1 GHz."""
+    """One addition, two products and three fused ones a cycle, for 2 µs at 1 GHz."""
     rates = {"fadd": "1", "fmul": "2", "dadd": "0", "dmul": "0"}
     names = [
         f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum.per_cycle_elapsed" for op in rates

@@ -1,4 +1,4 @@
-from bot.reports.submission import kernel_lines
+from bot.reports.machine import kernel_lines
 
 LOG = """size: 1024; seed: 2
   add(float *, int) (16384, 1, 1)x(128, 1, 1), Context 1, Stream 7, Device 0, CC 9.0
