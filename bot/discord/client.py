@@ -47,13 +47,7 @@ _log = structlog.get_logger(__name__)
 LONGEST_WAIT_S = 30.0
 """If Discord demands a longer wait, discord.py raises RateLimited, and other messages go first."""
 
-
-def is_worth_logging(record: logging.LogRecord) -> bool:
-    """Return False for discord.py's log of a click that another bot process answered."""
-    return not (record.exc_info and isinstance(record.exc_info[1], responses.SupersededError))
-
-
-logging.getLogger("discord.ui.view").addFilter(is_worth_logging)
+logging.getLogger("discord.ui.view").addFilter(responses.is_worth_logging)
 
 
 class Tree(app_commands.CommandTree["PodiumClient"]):

@@ -3,6 +3,7 @@
 Only `error_message` decides what a person reads about an error.
 """
 
+import logging
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -156,6 +157,11 @@ COMMAND_IDS: dict[str, int] = {}
 _COMMAND = re.compile(r"`/(?P<path>(?P<name>[a-z-]+)(?: [a-z-]+){0,2})`")
 _WORD = re.compile(r"[a-z]+(?=[ ,])")
 _MARK = "⚠️"
+
+
+def is_worth_logging(record: logging.LogRecord) -> bool:
+    """Return False for discord.py's log of a click that another bot process answered."""
+    return not (record.exc_info and isinstance(record.exc_info[1], SupersededError))
 
 
 def error_message(error: BaseException) -> str | None:

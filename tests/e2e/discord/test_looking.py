@@ -31,7 +31,7 @@ async def test_an_admin_reads_any_report_and_source_and_that_is_recorded(stage: 
     assert f"Submitted by Bob (discord:{stage.bob.id})" in seen.text
     assert "passed, ranked on CPU" in seen.text
     assert b"custom_kernel" in seen.file("mine.py").data
-    refused = await said(stage.alice, "admin submission look", id=number)
+    refused = await said(stage.dana, "admin submission look", id=number)
     assert "This needs the role" in refused
     file = await (await stage.carol.slash("admin audit", as_file=True)).final()
     rows = list(csv.DictReader(io.StringIO(file.file("audit.csv").text)))
@@ -60,7 +60,7 @@ async def test_the_menu_of_a_public_line_shows_its_submission_to_admins(stage: S
     line = await stage.carol.sees(f"submission #{number}", within=SHOWN_S)
     opened = await (await stage.carol.message_command("Moderate", line)).final()
     assert b"custom_kernel" in opened.file("fast.py").data
-    refused = await (await stage.bob.message_command("Moderate", line)).final()
+    refused = await (await stage.dana.message_command("Moderate", line)).final()
     assert "This needs the role" in refused.text
     chat = await stage.alice.send("submission #1 is mine")
     other = await (await stage.carol.message_command("Moderate", chat)).final()

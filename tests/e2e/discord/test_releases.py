@@ -195,14 +195,18 @@ async def test_of_two_creators_of_one_name_one_gets_it(stage: Scene) -> None:
             lambda message: any(
                 # Who loses is told by the rule that saw it first: the name's, or the version's.
                 end in message.text
-                for end in ("is published", "another person", "already a board named 'wanted'")
+                for end in (
+                    "on CPU is published",
+                    "another person",
+                    "already a board named 'wanted'",
+                )
             ),
             thread,
             within=40,
         )
         for person, thread in ((stage.carol, first), (dora, second))
     ]
-    assert sorted("is published" in each.text for each in ends) == [False, True]
+    assert sorted("on CPU is published" in each.text for each in ends) == [False, True]
     await stage.bob.sees("New leaderboard: wanted", stage.submissions)
     news = [each for each in stage.bob.messages() if "New leaderboard: wanted" in each.text]
     assert len(news) == 1

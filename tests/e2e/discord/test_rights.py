@@ -92,8 +92,8 @@ async def test_a_renamed_role_keeps_its_rights_and_a_new_one_of_its_name_has_non
     admins = stage.guild.role("Leaderboard Admin")
     _rename_role(stage, admins, "Kernel crew")
     copied = stage.guild.create_role("Leaderboard Admin")
-    stage.guild.members[stage.bob.id].roles.add(copied.id)
-    refused = await (await stage.bob.slash("admin limits")).final()
+    stage.guild.members[stage.dana.id].roles.add(copied.id)
+    refused = await (await stage.dana.slash("admin limits")).final()
     assert "This needs the role Kernel crew" in refused.text
     assert "no limits" in (await (await stage.carol.slash("admin limits")).final()).text
     own = await (await stage.carol.slash("admin roles", admin=copied)).final()
@@ -103,10 +103,10 @@ async def test_a_renamed_role_keeps_its_rights_and_a_new_one_of_its_name_has_non
     stage.guild.members[stage.carol.id].roles.add(copied.id)
     told = await (await stage.carol.slash("admin roles", admin=copied)).final()
     assert f"Admins have <@&{copied.id}>" in told.text
-    assert "no limits" in (await (await stage.bob.slash("admin limits")).final()).text
+    assert "no limits" in (await (await stage.dana.slash("admin limits")).final()).text
     back = await (await stage.carol.slash("admin roles", admin=admins)).final()
     assert f"Admins have <@&{admins.id}>" in back.text
-    stage.guild.members[stage.bob.id].roles.discard(copied.id)
+    stage.guild.members[stage.dana.id].roles.discard(copied.id)
     _rename_role(stage, copied, "unused")
     _rename_role(stage, admins, "Leaderboard Admin")
     stage.server.assert_clean()
