@@ -164,7 +164,7 @@ async def test_of_two_that_wait_for_each_other_each_is_stored_whole_or_fails(sce
     assert len(failed) < 2
     recorded = {row.subject for row in await store.audit.rows()}
     assert recorded == {str(number) for number in (0, 1) if number not in failed}
-    reasons = set((await store.moderation.bans()).values())
+    reasons = {ban.reason for ban in (await store.moderation.bans()).values()}
     assert len(reasons) == 1
     assert reasons <= {f"by {number}" for number in recorded}
 
