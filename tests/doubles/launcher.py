@@ -76,8 +76,8 @@ IMPORTED = {
 """What each kind of template imports; what a harness needs comes first."""
 FORKED = {"doors and judge", "container"}
 """Kinds that are forked from "judge", because importing torch takes seconds."""
-BRIEF_ROUNDS = evaluation.RoundPolicy(looks=(3,), samples=5)
-"""The rounds of a ranked run: an eighth of the usual work. The usual ones have their own tests."""
+BRIEF_ROUNDS = evaluation.RoundPolicy(looks=(3,), samples=10)
+"""The rounds of a ranked run: a fifth of the usual work. The usual rounds have their own tests."""
 JUDGING = {"demo", "judge", "submit", "task", "up", "worker"}
 """Commands that start harnesses where the runner is local."""
 
