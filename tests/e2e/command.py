@@ -136,6 +136,21 @@ def timed_briefly(task: Path, folder: Path) -> Path:
 
 
 @contextmanager
+def serving_identity() -> Iterator[Podium]:
+    """Podium with the identity board, timed briefly, up at `environment["URL"]`."""
+    with fresh("local") as made:
+        published = made("task", "publish", timed_briefly(IDENTITY, made.folder), "--unchecked")
+        assert published.returncode == 0, published.stderr
+        made.environment["PODIUM_HTTP_PORT"] = "0"
+        process, said = made.come_up()
+        made.environment["URL"] = re.findall(r"https?://[^/\s]+", said)[0]
+        try:
+            yield made
+        finally:
+            terminate(process)
+
+
+@contextmanager
 def fresh(runner: str = "fake") -> Iterator[Podium]:
     """A Podium with an empty database in a folder of its own, with nothing left behind."""
     with temporary_folder("podium-test-") as folder:

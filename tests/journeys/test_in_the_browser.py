@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.command import IDENTITY, Podium, fresh, terminate, timed_briefly
+from tests.e2e.command import Podium, serving_identity
 
 pytest.importorskip("playwright", reason="the package playwright is not installed")
 pytest.importorskip("axe_playwright_python", reason="axe for playwright is not installed")
@@ -43,16 +43,8 @@ _REPEATED = """() => {
 
 @pytest.fixture(scope="module")
 def podium() -> Iterator[Podium]:
-    with fresh("local") as made:
-        published = made("task", "publish", timed_briefly(IDENTITY, made.folder), "--unchecked")
-        assert published.returncode == 0, published.stderr
-        made.environment["PODIUM_HTTP_PORT"] = "0"
-        process, said = made.come_up()
-        made.environment["URL"] = re.findall(r"https?://[^/\s]+", said)[0]
-        try:
-            yield made
-        finally:
-            terminate(process)
+    with serving_identity() as made:
+        yield made
 
 
 @dataclass

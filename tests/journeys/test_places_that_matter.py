@@ -5,7 +5,6 @@ ranked once it was compared with the holder. In the end a final decides the orde
 """
 
 import json
-import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.command import IDENTITY, Podium, fresh, terminate, timed_briefly
+from tests.e2e.command import IDENTITY, Podium, serving_identity
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -25,16 +24,8 @@ SLOW = FAST.replace("    return", REPEATED)
 
 @pytest.fixture(scope="module")
 def podium() -> Iterator[Podium]:
-    with fresh("local") as made:
-        published = made("task", "publish", timed_briefly(IDENTITY, made.folder), "--unchecked")
-        assert published.returncode == 0, published.stderr
-        made.environment["PODIUM_HTTP_PORT"] = "0"
-        process, said = made.come_up()
-        made.environment["URL"] = re.findall(r"https?://[^/\s]+", said)[0]
-        try:
-            yield made
-        finally:
-            terminate(process)
+    with serving_identity() as made:
+        yield made
 
 
 def submitted(podium: Podium, who: str, source: str) -> dict[str, Any]:
