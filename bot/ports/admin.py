@@ -146,8 +146,11 @@ class Costs(Protocol):
     async def counted(self, since: datetime) -> tuple[GpuTime, ...]:
         """Return what counts for quotas: used since then, and reserved by running jobs."""
 
-    async def usage(self, since: datetime) -> tuple[Usage, ...]:
-        """Return the GPU time of all attempts that ended since then, also of deleted boards."""
+    async def usage(self, since: datetime, person: PersonId | None = None) -> tuple[Usage, ...]:
+        """Return the GPU time of attempts that ended since then, of one person or of everyone.
+
+        Those of deleted boards are included.
+        """
 
 
 class Alerts(Protocol):

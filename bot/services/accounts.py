@@ -63,7 +63,7 @@ async def _account(store: Store, person: PersonId) -> Person:
 async def _settings(store: Store, account: Person) -> Mapping[str, Any]:
     person, rights = account.id, await store.rights.of(account.id)
     ban = await store.moderation.ban_of(person)
-    used = [each for each in await store.costs.usage(_SINCE) if each.person_id == person]
+    used = await store.costs.usage(_SINCE, person)
     return {
         "identity": account.identity,
         "name": account.name,

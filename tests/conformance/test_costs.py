@@ -55,6 +55,7 @@ async def test_time_is_counted_by_day_board_person_and_type(
     ada = Usage(day, board, scene.ada.id, scene.ada.name, "CPU", UsageKind.SUBMISSION, 1, 2.0)
     both = (ada, Usage(day, board, bob.id, "Bob", "CPU", UsageKind.SUBMISSION, 2, 19.0))
     assert await store.costs.usage(since) == both
+    assert await store.costs.usage(since, scene.ada.id) == (ada,)
     assert await store.costs.usage(since + timedelta(seconds=1)) == ()
 
 

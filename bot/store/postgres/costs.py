@@ -47,8 +47,8 @@ class PostgresCosts:
     async def counted(self, since: datetime) -> tuple[GpuTime, ...]:
         return tuple(map(_time, await self._database.rows("costs.spent", since)))
 
-    async def usage(self, since: datetime) -> tuple[Usage, ...]:
-        found = await self._database.rows("costs.usage", since)
+    async def usage(self, since: datetime, person: PersonId | None = None) -> tuple[Usage, ...]:
+        found = await self._database.rows("costs.usage", since, person)
         return tuple(
             Usage(
                 row["day"],

@@ -67,6 +67,6 @@ select * from gpu_quotas order by board nulls first, gpu nulls first, each_perso
 select (at at time zone 'UTC')::date as day, board_name as board, people.id, people.name as person, gpu, kind,
     count(*) as evaluations, sum(seconds) as seconds
 from gpu_time join people on people.id = person
-where at >= $1
+where at >= $1 and ($2::bigint is null or person = $2)
 group by day, board_name, people.id, gpu, kind
 order by day, board_name, people.id, gpu, kind

@@ -32,11 +32,11 @@ class MemoryCosts:
     async def counted(self, since: datetime) -> tuple[GpuTime, ...]:
         return tuple(counted(self._tables, since))
 
-    async def usage(self, since: datetime) -> tuple[Usage, ...]:
+    async def usage(self, since: datetime, person: PersonId | None = None) -> tuple[Usage, ...]:
         people = self._tables.people
         found: dict[tuple[date, str, PersonId, str, UsageKind], list[float]] = defaultdict(list)
         for each in self._tables.gpu_time:
-            if each.at >= since:
+            if each.at >= since and person in {None, each.person}:
                 day = each.at.astimezone(UTC).date()
                 key = day, each.board_name, each.person, each.gpu, each.kind
                 found[key].append(each.seconds)
