@@ -47,8 +47,8 @@ def _totals(found: CostReport) -> Iterable[Text]:
 
 def _amount(usage: Iterable[Usage], prices: Prices) -> str:
     usage = tuple(usage)
-    seconds = sum(each.seconds for each in usage)
-    return f"{show_seconds(seconds)}, {show_cost(_money(usage, prices))}"
+    seconds, money = sum(each.seconds for each in usage), _money(usage, prices)
+    return show_seconds(seconds) + ("" if money is None else f", {show_cost(money)}")
 
 
 def _money(usage: Iterable[Usage], prices: Prices) -> float | None:

@@ -76,6 +76,14 @@ def test_what_counts_for_no_quota_is_in_the_sum_and_told_apart() -> None:
     assert second == Text(words, Tone.QUIET)
 
 
+def test_without_a_known_price_the_sums_have_no_cost() -> None:
+    found = CostReport(1, (usage(), usage(kind=UsageKind.FAULT)), {})
+    first, second, *_ = costs_report(found).blocks
+    assert first == Text("In all: 200.0 s.")
+    words = "Of this, 100.0 s count for no quota: the lines in brackets."
+    assert second == Text(words, Tone.QUIET)
+
+
 def test_a_table_is_as_wide_as_a_phone_whatever_the_names() -> None:
     names = ("x" * 300, "A" * 15, "Mr. \N{GRINNING FACE} Name of Many Words", "B")
     lines = tuple(
