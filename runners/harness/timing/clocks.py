@@ -6,7 +6,14 @@ from statistics import fmean, stdev
 from runners.contract.comparison import Ratio, is_noisy
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
-from runners.harness.timing.intervals import Interval, rounds_interval, t_quantile, trimmed_interval
+from runners.harness.timing.intervals import (
+    TRIMMED_ROUNDS,
+    Interval,
+    rounds_interval,
+    t_quantile,
+    trimmed_error,
+    trimmed_interval,
+)
 from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round
 from runners.harness.verdicts import VerdictError
 
@@ -101,9 +108,29 @@ def resolution(rounds: list[Round]) -> float:
 
 def _noise(rounds: list[Round]) -> float:
     """Three standard errors: the larger of those within rounds and those between rounds."""
-    within = _combined_error([each.error for each in rounds])
-    between = stdev(each.bound for each in rounds) / math.sqrt(len(rounds)) if rounds[1:] else 0.0
+    within = _combined_error([each.error for each in _counting(rounds)])
+    bounds = [each.bound for each in rounds]
+    if len(bounds) < 2:
+        between = 0.0
+    elif _on_gpu(rounds):
+        between = stdev(bounds) / math.sqrt(len(bounds))
+    else:
+        between = trimmed_error(bounds)
     return 3 * max(within, between)
+
+
+def _on_gpu(rounds: list[Round]) -> bool:
+    return any(each.on_gpu for each in rounds)
+
+
+def _counting(rounds: list[Round]) -> list[Round]:
+    """The rounds that count: on the CPU not the fastest and slowest, as in `trimmed_interval`."""
+    cut = 0 if _on_gpu(rounds) else len(rounds) // TRIMMED_ROUNDS
+    return sorted(rounds, key=lambda each: each.bound)[cut : len(rounds) - cut]
+
+
+def _mean_bound(rounds: list[Round]) -> float:
+    return fmean(each.bound for each in _counting(rounds))
 
 
 def _combined_error(errors: list[float]) -> float:
@@ -142,13 +169,12 @@ def host_interval(rounds: list[Round]) -> Interval:
     Otherwise a candidate could refuse trains in order to hide work in its windows.
     """
     bounds = [each.bound for each in rounds]
-    on_gpu = any(each.on_gpu for each in rounds)
-    centre = max(FLOOR_NS, fmean(bounds) if on_gpu else trimmed_interval(bounds).centre)
+    centre = max(FLOOR_NS, _mean_bound(rounds))
     if centre < SHORT_NS and any(each.could_train and each.trains is None for each in rounds):
         centre += HIDDEN_NS
     if len(bounds) < 2:
         return Interval(centre, 2 * rounds[0].error)
-    if not on_gpu:
+    if not _on_gpu(rounds):
         return Interval(centre, trimmed_interval(bounds).half_width)
     return Interval(centre, t_quantile(len(bounds) - 1) * stdev(bounds) / math.sqrt(len(bounds)))
 
@@ -299,7 +325,7 @@ def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
     return Measurement(
         time_ns=interval.centre,
         half_width_ns=interval.half_width,
-        bound_ns=combined_bound(rounds) if by_claim else fmean(each.bound for each in rounds),
+        bound_ns=combined_bound(rounds) if by_claim else _mean_bound(rounds),
         resolution_ns=max(FLOOR_NS, _published_resolution(rounds)),
         rounds=len(rounds),
         samples=tuple(tuple(values) for values in samples),

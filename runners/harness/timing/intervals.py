@@ -52,15 +52,23 @@ def trimmed_interval(values: Sequence[float]) -> Interval:
     """The mean of the values without one in five at either end, and its t interval.
 
     On a busy machine a few rounds are far off; with fewer than `TRIMMED_ROUNDS` values all count.
-    Source: R. Wilcox, Introduction to Robust Estimation (2012), 4.3: the winsorised variance.
     """
     if len(values) < 2:
         return Interval(values[0], math.inf)
-    cut, ordered = len(values) // TRIMMED_ROUNDS, sorted(values)
-    kept = ordered[cut : len(ordered) - cut]
+    cut = len(values) // TRIMMED_ROUNDS
+    kept = sorted(values)[cut : len(values) - cut]
+    return Interval(fmean(kept), t_quantile(len(kept) - 1) * trimmed_error(values))
+
+
+def trimmed_error(values: Sequence[float]) -> float:
+    """The standard error of that mean, of at least two values.
+
+    Source: R. Wilcox, Introduction to Robust Estimation (2012), 4.3: the winsorised variance.
+    """
+    cut = len(values) // TRIMMED_ROUNDS
+    kept = sorted(values)[cut : len(values) - cut]
     winsorised = [kept[0]] * cut + kept + [kept[-1]] * cut
-    error = stdev(winsorised) * math.sqrt(len(values)) / len(kept)
-    return Interval(fmean(kept), t_quantile(len(kept) - 1) * error)
+    return stdev(winsorised) * math.sqrt(len(values)) / len(kept)
 
 
 def rounds_interval(rounds: Sequence[Sequence[float]]) -> Interval:

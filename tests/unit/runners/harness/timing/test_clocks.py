@@ -61,6 +61,19 @@ def test_the_resolution_sees_differences_between_rounds() -> None:
     assert resolution([make_round(), make_round(window=1.2 * MS)]) == pytest.approx(0.15 * MS)
 
 
+@pytest.mark.parametrize("count", [5, 15])
+def test_a_slow_round_on_the_cpu_changes_neither_the_time_that_ranks_nor_its_resolution(
+    count: int,
+) -> None:
+    calm = [make_round(window=(1.2 + 0.001 * n) * MS, on_gpu=False) for n in range(count)]
+    slow = [make_round(window=2.5 * MS, noise=0.2 * MS, on_gpu=False), *calm[:-1]]
+    found = measurement(slow, StopReason.BUDGET)
+
+    assert found.bound_ns == found.time_ns == pytest.approx(host_interval(calm).centre, rel=0.01)
+    assert resolution(slow) < 1.5 * resolution(calm)
+    assert found.resolution_ns == max(FLOOR_NS, resolution(slow))
+
+
 def test_drift_that_averages_out_costs_no_resolution() -> None:
     up, down = (
         make_round(overheads_during=0.2 * MS, overheads_before=0.1 * MS),
