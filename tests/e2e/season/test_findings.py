@@ -20,7 +20,7 @@ from tests.e2e.season.crowd import Crowd
 from tests.e2e.season.findings import Season
 
 REPORT = "**submission #1: kernel.py on board**\n🟢 passed, ranked on CPU"
-SILENT = {"allowed_mentions": {"parse": []}}
+SILENT: dict[str, object] = {"allowed_mentions": {"parse": []}}
 
 
 @pytest_asyncio.fixture
