@@ -9,6 +9,7 @@ import pytest
 from bot.domain.accounts import DELETED_NAME, Rights
 from bot.domain.costs import Quota, QuotaKey, Unit
 from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
 from bot.domain.notifications import NotificationKind
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Ban, ThreadKey
@@ -69,7 +70,7 @@ async def test_a_deleted_account_keeps_its_score_without_a_name(
 ) -> None:
     store, ada = scene.store, scene.ada
     number = await judged(scene, clock)
-    await store.submissions.write_note(number, "how it works")
+    await store.submissions.write_note(SubmissionId(number), "how it works")
     assert await delete_account(store, clock, ada.id) == ("77",)
     gone = await store.people.get(ada.id)
     assert gone is not None

@@ -29,8 +29,6 @@ _MOST_PEOPLE = 200
 """The most people of an overall ranking on its page; the CSV has all."""
 FRESH_S = 1.0
 """How long a rendered page, or the first names of a board, are reused."""
-GALLERY_FRESH_S = 5.0
-"""How long the page of the winning kernels is reused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +156,7 @@ async def gallery_page(
         return await rendering.render_page(request, viewer, "gallery.html", values)
 
     key = ("gallery", viewer, name, gpu)
-    return rendering.page_response(request, await context.cache.get(key, GALLERY_FRESH_S, make))
+    return rendering.page_response(request, await context.cache.get(key, FRESH_S, make))
 
 
 async def _card(context: WebContext, overview: BoardOverview) -> BoardCard:

@@ -35,8 +35,7 @@ def parse(text: str) -> list[Event]:
     assert data.endswith(b"\r\n")
     raw = data.removesuffix(b"\r\n").split(b"\r\n")
     assert all(b"\n" not in line and b"\r" not in line and len(line) <= 75 for line in raw)
-    for line in raw:
-        line.decode()  # a fold never cuts a character
+    assert [part.decode() for part in raw]  # a fold never cuts a character
     lines = re.sub(r"\r\n[ \t]", "", text).removesuffix("\r\n").split("\r\n")
     found = []
     for line in lines:
