@@ -22,7 +22,7 @@ from bot.reports.submission import VERDICT_WORDS, archives, evaluation_report, j
 from bot.services import comparison, standings, status
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.markup import highlighted
+from bot.web.markup import highlighted, statement
 from runners.contract.evaluation import SLOWER_MOST, CaseKind, CaseResult, Measurement, StopReason
 
 _STOPPED = {
@@ -102,8 +102,11 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
     )
     shown, hidden = await _source(context, viewer, submission_id)
     files = await status.read_files(context.store, context.clock, viewer, submission_id)
+    browser = await sessions.browser_of(request)
+    buttons = sessions.submission_buttons(browser, reading)
     values = {
         "title": f"Submission #{number}",
+        "card": f"/submissions/{number}/card.png",
         "status": reading,
         "submission": reading.submission,
         "board": reading.board,
@@ -112,7 +115,11 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         "outcome": outcome(reading),
         "verdict_words": set(VERDICT_WORDS.values()),
         "confirmations": list(confirmation_lines(reading)),
-        "buttons": sessions.submission_buttons(await sessions.browser_of(request), reading),
+        "buttons": buttons,
+        "note": await statement(reading.submission.note, "", ()) if reading.submission.note else "",
+        "may_note": buttons is not None and reading.submission.is_ranked,
+        "may_remove": browser is not None and viewer.sees_all,
+        "stamp": "" if browser is None else browser.stamp,
         "places": await _places(context, reading),
         "job_reports": _job_reports(reading),
         "code": None if shown is None else await highlighted(shown.text, shown.file_name),
