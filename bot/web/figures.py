@@ -183,11 +183,12 @@ def as_data(chart: Chart) -> dict[str, Any]:
         "x": chart.x,
         "y": chart.y,
         "names": [one_line(each) for each in chart.names],
-        "series": [_series(each, chart.names) for each in chart.series],
+        "series": [as_series(each, chart.names) for each in chart.series],
     }
 
 
-def _series(series: Series, names: Sequence[str]) -> dict[str, Any]:
+def as_series(series: Series, names: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a series of at most `_MOST` points, and say in its name if it had more."""
     points = thinned(series.points)
     name = one_line(series.name)
     if len(points) < len(series.points):
@@ -195,7 +196,7 @@ def _series(series: Series, names: Sequence[str]) -> dict[str, Any]:
     return {
         "name": name,
         "stroke": series.stroke.value,
-        "points": [_point(each, names) for each in points],
+        "points": [as_point(each, names) for each in points],
     }
 
 
@@ -207,7 +208,8 @@ def thinned(points: Sequence[Point], most: int = _MOST) -> Sequence[Point]:
     return [points[round(number * step)] for number in range(most)]
 
 
-def _point(point: Point, names: Sequence[str]) -> list[float]:
+def as_point(point: Point, names: Sequence[str] = ()) -> list[float]:
+    """Return where a point is, its value, and its half-width if it has one."""
     at = names.index(point.at) if isinstance(point.at, str) else round(point.at.timestamp(), 3)
     shown = [at, float(f"{point.value:.6g}")]
     return shown if point.half_width is None else [*shown, float(f"{point.half_width:.3g}")]
