@@ -201,18 +201,6 @@ async def test_many_people_are_leafed_through_and_keep_what_all_of_them_mean(
     assert "And 1 person more" in few.text
 
 
-async def test_the_season_is_data_and_a_table(shown: Exhibition) -> None:
-    answer = await asked(shown, "/boards/vectoradd/season.json?gpu=H100")
-    best, runs = answer.json()["series"]
-    assert best["stroke"] == "steps"
-    assert len(runs["points"]) == 28
-    assert (await asked(shown, "/boards/empty/season.json")).json() == {"series": []}
-    page = await asked(shown, "/boards/vectoradd/season?gpu=H100")
-    assert "each ranked run from 62" in page.text
-    assert page.text.count(">best so far</td>") == len(best["points"])
-    assert "<tbody>" not in (await asked(shown, "/boards/empty/season")).text
-
-
 async def test_a_submission_shows_its_samples_and_how_far_they_are_confirmed(
     shown: Exhibition,
 ) -> None:
