@@ -216,7 +216,8 @@ async def render_page(
         me = await context_of(request).store.people.get(viewer.person)
     # Not rendered in a thread: the event loop would then wait for the interpreter lock each time it
     # has sent something.
-    return RenderedPage.of(render(template, {"me": me, "here": request.url.path, **values}))
+    shown = {"me": me, "viewer": viewer, "here": request.url.path, **values}
+    return RenderedPage.of(render(template, shown))
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
