@@ -7,7 +7,6 @@ from fastapi import Request
 from bot.domain.accounts import DELETED, SYSTEM_IDENTITY, Person
 from bot.domain.ids import is_system_submission
 from bot.domain.status import SubmissionStatus
-from bot.domain.submission import Ban
 from bot.web.context import context_of
 from bot.web.sessions import Browser, browser_of
 
@@ -37,7 +36,8 @@ class ModerationForms:
     identity: str
     name: str
     may_ban: bool
-    ban: Ban | None
+    ban: str
+    """Why the person is banned and until when; empty if they are not."""
     submission: int | None = None
     cancel: bool = False
     excluded: bool = False
@@ -52,6 +52,7 @@ async def moderation_of(
     browser = await browser_of(request)
     if person is None or browser is None or not browser.session.caller.sees_all:
         return None
+    ban = await context_of(request).store.moderation.ban_of(person.id)
     forms = ModerationForms(
         stamp=browser.stamp,
         back=request.url.path,
@@ -59,7 +60,7 @@ async def moderation_of(
         identity=person.identity,
         name=person.name,
         may_ban=_may_ban(browser, person),
-        ban=await context_of(request).store.moderation.ban_of(person.id),
+        ban="" if ban is None else ban.words,
     )
     if reading is None or is_system_submission(reading.submission.id):
         return forms
