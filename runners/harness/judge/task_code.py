@@ -3,7 +3,6 @@
 import importlib.util
 import inspect
 import random
-import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.judge.checks import difference
 from runners.harness.judge.session import TaskCode
 from runners.harness.protocol import arena, values
-from runners.harness.supervision.process import new_memory_zeroed
+from runners.harness.supervision.process import lift_memory_limit, new_memory_zeroed
 from runners.harness.verdicts import MachineError, VerdictError, as_task_error
 from runners.languages import spec_of
 
@@ -98,8 +97,7 @@ class KernelTask(TaskCode):
         Without a reference, the `error` for another output is raised if it is one of `_FAULTS`.
         No limit on memory applies: the failed check may still hold nearly as much as is allowed.
         """
-        most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        lift_memory_limit()
         if self._reference is not None:
             self._check(data, self._reference(values.clone(data)))
         elif isinstance(error, _FAULTS):
