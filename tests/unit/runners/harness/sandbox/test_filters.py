@@ -108,6 +108,15 @@ def test_a_lock_on_a_part_of_a_file_is_set_without_effect(machine: str, command:
 
 
 @BOTH
+@given(operation=st.integers(0, 300))
+def test_only_exclusive_locks_of_whole_files_have_an_effect(machine: str, operation: int) -> None:
+    number = {"x86_64": 73, "aarch64": 32}[machine]
+    exclusive, no_wait, unlock = 2, 4, 8
+    plain = not operation & ~(exclusive | no_wait | unlock)
+    assert verdict(machine, number, 3, operation) == (ALLOW if plain else REFUSED)
+
+
+@BOTH
 @given(option=st.integers(0, 100))
 def test_a_process_cannot_give_up_orphans_nor_claim_a_core_or_kernel_memory(
     machine: str, option: int
