@@ -35,9 +35,9 @@ from runners.harness.io_contract import sources
 from runners.harness.io_contract.arguments import create_arguments, size_of
 from runners.harness.judge.checks import first_place
 from runners.harness.judge.session import EvaluationSession, TaskCode
+from runners.harness.judge.task_code import lift_memory_limit
 from runners.harness.profile.profiler import collect_counters
 from runners.harness.protocol import arena, values
-from runners.harness.supervision.process import lift_memory_limit
 from runners.harness.verdicts import GradingResult, VerdictError, as_task_error
 
 _NARROW_BYTES = 2

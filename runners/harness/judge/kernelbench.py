@@ -17,6 +17,7 @@ from runners.harness.build.loading import FUNCTION, PRECISIONS, pack_weights
 from runners.harness.judge.checks import first_place
 from runners.harness.judge.session import TaskCode
 from runners.harness.judge.task_code import (
+    lift_memory_limit,
     reference_function,
     reference_module,
     seed_generators,
@@ -24,7 +25,7 @@ from runners.harness.judge.task_code import (
 )
 from runners.harness.protocol import arena
 from runners.harness.protocol.values import Node, clone, leaves
-from runners.harness.supervision.process import lift_memory_limit, new_memory_zeroed
+from runners.harness.supervision.process import new_memory_zeroed
 from runners.harness.verdicts import VerdictError, as_task_error
 
 TOLERANCES = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 1e-2}

@@ -3,6 +3,7 @@
 import importlib.util
 import inspect
 import random
+import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.judge.checks import difference
 from runners.harness.judge.session import TaskCode
 from runners.harness.protocol import arena, values
-from runners.harness.supervision.process import lift_memory_limit, new_memory_zeroed
+from runners.harness.supervision.process import new_memory_zeroed
 from runners.harness.verdicts import MachineError, VerdictError, as_task_error
 from runners.languages import spec_of
 
@@ -102,6 +103,12 @@ class KernelTask(TaskCode):
             self._check(data, self._reference(values.clone(data)))
         elif isinstance(error, _FAULTS):
             raise error
+
+
+def lift_memory_limit() -> None:
+    """Lift the limit until the end of a block of `memory_limited`."""
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def seed_generators(seed: int) -> None:

@@ -100,12 +100,6 @@ def memory_limited(more: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def lift_memory_limit() -> None:
-    """Lift the limit until the end of a block of `memory_limited`."""
-    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-
-
 def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
     """Return whether a process and its descendants keep over `limit` bytes of shared memory.
 
