@@ -20,7 +20,7 @@ from runners.harness.judge.task_code import (
     shape_mismatch,
 )
 from runners.harness.protocol import arena
-from runners.harness.protocol.values import Node, clone, leaves
+from runners.harness.protocol.values import Node, clone, leaves, numbers
 from runners.harness.supervision.process import new_memory_zeroed
 from runners.harness.verdicts import VerdictError, as_task_error
 
@@ -187,6 +187,9 @@ def _refuse_undefined(output: object) -> None:
 
 def _difference(want: object, got: object, tolerance: float) -> str | None:
     """Describe the first difference in value of two outputs of the same structure, or None."""
+    for right, given in zip(numbers(want), numbers(got), strict=True):
+        if not _is_close(given, right, tolerance):
+            return f"a value of the output is {given!r:.80}, {right!r:.80} is expected"
     pairs = list(zip(leaves(want), leaves(got), strict=True))
     for number, (right, given) in enumerate(pairs):
         off = ~torch.isclose(given, right, rtol=tolerance, atol=tolerance)
@@ -194,6 +197,13 @@ def _difference(want: object, got: object, tolerance: float) -> str | None:
             place = f"output {number}: " if len(pairs) > 1 else ""
             return place + _describe(right, given, off, tolerance)
     return None
+
+
+def _is_close(given: object, right: object, tolerance: float) -> bool:
+    """Whether a value that is no tensor is right; only floats have a tolerance."""
+    if isinstance(given, float) and isinstance(right, float):
+        return given == right or abs(given - right) <= tolerance + tolerance * abs(right)
+    return type(given) is type(right) and given == right
 
 
 def _describe(right: torch.Tensor, given: torch.Tensor, off: torch.Tensor, tolerance: float) -> str:

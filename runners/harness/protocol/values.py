@@ -240,6 +240,17 @@ def leaves(value: object) -> tuple[torch.Tensor, ...]:
     return ()
 
 
+def numbers(value: object) -> tuple[object, ...]:
+    """Return the leaves of a nested value that are not tensors: numbers, texts and None."""
+    if isinstance(value, torch.Tensor):
+        return ()
+    if isinstance(value, (list, tuple)):
+        return tuple(leaf for item in value for leaf in numbers(item))
+    if isinstance(value, dict):
+        return tuple(leaf for item in value.values() for leaf in numbers(item))
+    return (value,)
+
+
 def on_host(node: TensorNode) -> bool:
     """Whether a tensor has elements in host memory."""
     return node.device != "cuda" and node.span > 0
