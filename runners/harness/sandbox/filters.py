@@ -143,6 +143,7 @@ _IOCTL = (16, 29)
 _MEMFD_CREATE = (319, 279)
 _MINCORE = (27, 232)
 _PRCTL = (157, 167)
+_PRLIMIT = (302, 261)
 _SETSOCKOPT = (54, 208)
 _SOCKET = (41, 198)
 
@@ -216,6 +217,14 @@ def _refuse_long_range() -> list[Instruction]:
     return [(_IF_AT_LEAST, 0, 1, 1), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
 
 
+def _refuse_other_process() -> list[Instruction]:
+    """Refuse `prlimit` for a process by its id; 0 is the caller.
+
+    A submission could lower the limits of its task's own evaluation, before that writes its files.
+    """
+    return [(_IF_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+
+
 def _refuse_options() -> list[Instruction]:
     """Refuse options of `prctl`; those of new Linux kernels with EINVAL, as an old one does.
 
@@ -265,6 +274,7 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
     program += _on_argument(_CLONE[column], 0, _refuse_namespaces_and_siblings())
     program += _on_argument(_PRCTL[column], 0, _refuse_options())
+    program += _on_argument(_PRLIMIT[column], 0, _refuse_other_process())
     # A process that opens a leased file, such as another slot that starts, waits for up to 45 s.
     commands = _refuse(_F_SETSIG, errno.EPERM) + _refuse(_F_SETLEASE, errno.EPERM)
     program += _on_argument(_FCNTL[column], 1, commands)
