@@ -83,6 +83,8 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "fsopen": (430, 430),
     "fspick": (433, 433),
     "init_module": (175, 105),
+    "io_setup": (206, 0),
+    "io_submit": (209, 2),  # no signal ends it, and a call may be for thousands of reads
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "io_uring_setup": (425, 425),
