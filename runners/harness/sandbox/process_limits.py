@@ -17,8 +17,6 @@ _POLL_S = 1e-3
 _PAGE_TABLES = {"VmPTE:"}
 _RESIDENT = {"RssAnon:", "RssShmem:", "HugetlbPages:", *_PAGE_TABLES}
 _PROPORTIONAL = {"Pss_Anon:", "Pss_Shmem:", "Private_Hugetlb:", "Shared_Hugetlb:"}
-_SHARED = " /dev/zero (deleted)\n"
-"""How Linux names shared memory that belongs to no file."""
 
 
 def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
@@ -72,44 +70,6 @@ def shared_memory() -> int:
 def kernel_memory() -> int:
     """Return the bytes that Linux and its drivers keep for themselves and cannot give back."""
     return _sum_kib("/proc/meminfo", {"SUnreclaim:"})
-
-
-def maps_shared_memory(pid: int) -> bool:
-    """Return whether a process or a descendant has mapped shared memory that belongs to no file.
-
-    Its pages stay when they leave the process's page tables, and Linux does not tell how many there
-    are. A process that cannot be inspected counts as one that has.
-    """
-    for process in (pid, *descendants(pid)):
-        for thread in living_threads(process)[:1]:
-            try:
-                if _SHARED in Path(f"/proc/{thread}/maps").read_text(errors="replace"):
-                    return True
-            except PermissionError:
-                return True
-            except (FileNotFoundError, ProcessLookupError):
-                continue  # it has just ended
-    return False
-
-
-def memory_files(pid: int) -> float:
-    """Return the bytes of the memory files that a process and its descendants have open.
-
-    They are infinite if one process cannot be inspected.
-    """
-    sizes: dict[int, int] = {}
-    for process in (pid, *descendants(pid)):
-        try:
-            for each in Path(f"/proc/{process}/fd").iterdir():
-                with suppress(FileNotFoundError):  # it has just been closed
-                    if str(each.readlink()).startswith("/memfd:"):
-                        file = each.stat()
-                        sizes[file.st_ino] = file.st_blocks * 512
-        except PermissionError:
-            return math.inf
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it has just ended
-    return sum(sizes.values())
 
 
 def data_bytes() -> int:

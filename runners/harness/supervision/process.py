@@ -101,19 +101,6 @@ def memory_limited(more: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
-    """Return whether a process and its descendants keep over `limit` bytes of shared memory.
-
-    Linux does not report whose it is. So the answer is yes if the machine's shared memory exceeds
-    `before` by over `limit`, and the process has mapped some or, on a GPU, memory files as large.
-    """
-    if process_limits.shared_memory() - before <= limit:
-        return False
-    if gpu:
-        return process_limits.memory_files(pid) > limit
-    return process_limits.maps_shared_memory(pid)
-
-
 def _stop_threads(pid: int) -> None:
     # One signal per thread: a stop signal to the process takes effect only when the thread that
     # received it is scheduled, and a busy thread continues for milliseconds.

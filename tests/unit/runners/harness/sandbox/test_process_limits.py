@@ -1,21 +1,22 @@
 """Real process trees, watched and ended."""
 
 import contextlib
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
 
-from runners.harness.sandbox import process_limits
+from runners.harness.sandbox import charged_memory, process_limits
+from runners.harness.sandbox.charged_memory import maps_shared_memory, memory_files
 from runners.harness.sandbox.process_limits import (
     holds_more,
     kill_beneath,
     kill_tree,
-    maps_shared_memory,
-    memory_files,
     memory_of_tree,
     shared_memory,
 )
@@ -155,16 +156,38 @@ def test_a_process_that_lets_nobody_look_may_have_memory_files_of_any_size(
 def test_a_process_that_lets_nobody_look_may_have_mapped_shared_memory(
     started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: Path, encoding: str | None = None, errors: str | None = None) -> str:
+    def refuse(path: Path, mode: str) -> IO[bytes]:
         if path.name == "maps":
             raise PermissionError
-        return known(path, encoding, errors)
+        return known(path, mode)
 
-    known = Path.read_text
+    known: Callable[[Path, str], IO[bytes]] = Path.open
     pid = run(started, HOLDER)
     assert not maps_shared_memory(pid)
-    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     assert maps_shared_memory(pid)
+
+
+def test_a_list_of_mappings_is_not_read_to_its_end_if_that_takes_long(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = run(started, HOLDER)
+    assert not maps_shared_memory(pid)
+    monkeypatch.setattr(charged_memory, "_MAPS_MOST", 100)
+    assert maps_shared_memory(pid)
+
+
+def test_a_file_whose_path_linux_cannot_tell_is_no_memory_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(20):
+        Path("d" * 250).mkdir()
+        os.chdir("d" * 250)
+    with open("deep", "wb") as deep:  # noqa: PTH123 - the path is longer than one may be
+        with pytest.raises(OSError, match="too long"):
+            Path(f"/proc/self/fd/{deep.fileno()}").readlink()
+        assert memory_files(os.getpid()) < 1 << 60
 
 
 def test_when_the_time_is_over_no_more_of_a_tree_is_counted(
