@@ -36,13 +36,7 @@ from bot.domain.scoring import Score, ScoreValue
 from bot.domain.status import disclosed
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.ports import Clock, Store
-from bot.services.contests import (
-    compared_now,
-    exclude,
-    fastest_ns,
-    measured_ns,
-    present_contest,
-)
+from bot.services.contests import compared_now, exclude, fastest_ns, measured_ns, present_contest
 from bot.services.finals import next_comparison
 from runners.contract.comparison import Ratio
 from runners.contract.evaluation import Evaluation
@@ -300,7 +294,7 @@ async def _give_up(tx: Store, one: Confirmation, rival: SubmissionId) -> bool:
 
 async def _enter(tx: Store, one: Confirmation, value: ScoreValue) -> None:
     """Rank a run with this value, limited by its own measurement (see `entered`)."""
-    own_ns = await measured_ns(tx, one.submission, one.gpu)
+    own_ns = await measured_ns(tx, one.task_version, one.submission, one.gpu)
     if own_ns is not None:
         everyone = await tx.results.entrants(one.task_version, one.gpu)
         others = [each.best for each in everyone if each.best.person != one.person]

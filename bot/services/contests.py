@@ -16,7 +16,7 @@ from bot.domain.confirmation import (
     can_confirm,
     contest,
 )
-from bot.domain.ids import JobId, SubmissionId
+from bot.domain.ids import JobId, SubmissionId, TaskVersionId
 from bot.domain.scoring import Entrant, Score, ScoreValue, by_speed, by_submission_time, score
 from bot.domain.submission import Exclusion, Submission
 from bot.ports import Store
@@ -147,10 +147,11 @@ async def present_contest(
     return await contest_of(tx, new, own)
 
 
-async def measured_ns(tx: Store, submission: SubmissionId, gpu: str) -> float | None:
+async def measured_ns(
+    tx: Store, task_version: TaskVersionId, submission: SubmissionId, gpu: str
+) -> float | None:
     """Return the time of a run in its own evaluation, without a rival; None if there is none."""
-    found = await tx.submissions.get(submission)
-    version = None if found is None else await tx.boards.version(found.task_version)
+    version = await tx.boards.version(task_version)
     stored = await tx.results.evaluations(submission)
     made = next((each.evaluation for each in stored if each.gpu == gpu), None)
     value = None if version is None or made is None else score(version.definition, made)
@@ -167,7 +168,7 @@ async def fastest_ns(tx: Store, ranked: Iterable[Score]) -> float | None:
     for each in sorted(ranked, key=lambda each: each.value.time_ns):
         if least is not None and each.value.time_ns >= least:
             break
-        own = await measured_ns(tx, each.submission, each.gpu) or 0.0
+        own = await measured_ns(tx, each.task_version, each.submission, each.gpu) or 0.0
         least = min(least or math.inf, max(own, each.value.time_ns))
     return least
 

@@ -4,7 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -235,7 +235,7 @@ def test_a_process_that_does_not_end_in_time_is_said(
 def test_memory_of_processes_that_let_nobody_look_is_counted_all_the_same(
     started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: str, fields: set[str]) -> int:
+    def refuse(path: str, fields: Mapping[str, int]) -> int:
         if "smaps" in path:
             raise PermissionError
         return known(path, fields)
