@@ -146,6 +146,28 @@ def test_a_wrong_output_is_told_where_memory_is_short(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("count", "total", "kind", "words"),
+    [
+        (80, 7.0, "sum", None),
+        (80, 7.0003, "sum", None),  # within the tolerance of floats
+        (80, 0.0, "sum", ": 0.0, 7.0 is expected"),
+        (80, float("nan"), "sum", ": nan, 7.0"),
+        (81, 7.0, "sum", ": 81, 80 is expected"),
+        (80, 7.0, "mean", ": 'mean', 'sum' is expected"),
+        (True, 7.0, "sum", "is a bool, a int is expected"),
+    ],
+)
+def test_values_that_are_no_tensors_are_compared_too(
+    tmp_path: Path, count: int, total: float, kind: str, words: str | None
+) -> None:
+    code = with_forward(tmp_path, "return x, {'of': [x.numel(), 7.0, 'sum', None]}")
+    data = code.generate(CASE, 1)
+    found = refused(code, data, (data["inputs"][0], {"of": [count, total, kind, None]}))
+    assert (words or "") in (found or "")
+    assert (found is None) is (words is None)
+
+
+@pytest.mark.parametrize(
     ("spoil", "words"),
     [
         ("output * float('nan')", "elements differ"),
