@@ -126,7 +126,7 @@ def test_numbers_and_texts_of_an_output_are_compared_too(tmp_path: Path) -> None
     assert "is expected" in (refused(code, data, (x, total + 1, classes, done)) or "")
     assert "is expected" in (refused(code, data, (x, float("nan"), classes, done)) or "")
     assert "10 is expected" in (refused(code, data, (x, total, {"classes": 10**400}, done)) or "")
-    assert "done is expected" in (refused(code, data, (x, total, classes, "d")) or "")
+    assert "'d', 'done' is expected" in (refused(code, data, (x, total, classes, "d")) or "")
 
 
 def test_an_output_of_eight_bits_is_compared(tmp_path: Path) -> None:
