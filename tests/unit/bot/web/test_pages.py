@@ -24,8 +24,8 @@ PAGES = (
     "/", "/boards/vectoradd", "/boards/vectoradd?gpu=A100", "/boards/sort", "/boards/empty",
     "/boards/vectoradd/gpus", "/queue", "/docs", "/docs/verdicts", "/people/{hostile}",
     "/submissions/{best}", "/submissions/{refused}", "/submissions/{running}",
-    "/submissions/{best}/compare?with={refused}", "/competitions/Spring%20cup", "/boards/sort/gallery",
-    "/competitions/Later%20cup", "/nothing",
+    "/submissions/{best}/compare?with={refused}", "/competitions/Spring%20cup",
+    "/competitions/Later%20cup", "/boards/sort/gallery", "/nothing",
 )  # fmt: skip
 
 
