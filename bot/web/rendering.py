@@ -215,7 +215,7 @@ async def render_page(
         me = await context.store.people.get(viewer.person)
     # Not rendered in a thread: the event loop would then wait for the interpreter lock each time it
     # has sent something.
-    frame = {"me": me, "here": request.url.path, "site": context.public_url or ""}
+    frame = {"me": me, "viewer": viewer, "here": request.url.path, "site": context.public_url or ""}
     return RenderedPage.of(render(template, {**frame, **values}))
 
 

@@ -15,9 +15,13 @@ from xml.etree import ElementTree as ET
 import pytest
 from PIL import Image
 
+pytest.importorskip("playwright", reason="the package playwright is not installed")
+
+from playwright.async_api import Browser, expect
+
 from tests.e2e.command import IDENTITY, Podium, fresh, terminate, timed_briefly
 from tests.journeys import test_in_the_browser as shared
-from tests.journeys.test_in_the_browser import Browser, Person, at_a_browser, expect
+from tests.journeys.test_in_the_browser import Person, at_a_browser
 
 pytestmark = shared.pytestmark
 browser = shared.browser

@@ -83,6 +83,8 @@ with gone_files as (
     delete from outbox where addressee = $2
 ), gone_alerts as (
     delete from alerts where once and $1::text = any (string_to_array(key, ' '))
+), gone_invites as (
+    delete from invite_links where creator = $1
 ), gone_guests as (
     update boards set guests = array_remove(guests, $2) where $2 = any (guests)
 )

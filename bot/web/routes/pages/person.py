@@ -14,6 +14,7 @@ from bot.reports import blocks, charts, history
 from bot.services.history import PersonProfile, PersonStanding, person_profile
 from bot.web import auth, figures, rendering
 from bot.web.context import context_of
+from bot.web.moderation import moderation_of
 
 router = APIRouter()
 FRESH_S = 5.0
@@ -29,9 +30,12 @@ async def person(
 
     async def make() -> rendering.RenderedPage:
         profile = await person_profile(context.store, viewer, PersonId(number))
-        values = _values(profile, context.clock.now())
+        forms = await moderation_of(request, profile.person)
+        values = {**_values(profile, context.clock.now()), "moderation": forms}
         return await rendering.render_page(request, viewer, "person.html", values)
 
+    if viewer.sees_all:  # the forms of an admin belong to one session
+        return rendering.page_response(request, await make())
     return rendering.page_response(
         request, await context.cache.get(("person", viewer, number), FRESH_S, make)
     )
