@@ -25,7 +25,6 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.speedups import show_score
 from bot.domain.times import show_time
 from bot.reports import blocks, escaping
-from bot.reports.tasks import about
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from bot.web.markup import with_line
 
@@ -74,7 +73,6 @@ def query(values: Mapping[str, object]) -> str:
 
 
 FILTERS = {
-    "about": about,
     "upper_first": upper_first,
     "kind": kind,
     "query": query,

@@ -110,8 +110,6 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
     shown, hidden = await _source(context, viewer, reading)
     person = await context.store.people.get(reading.submission.person)
     files = await status.read_files(context.store, context.clock, viewer, submission_id)
-    browser = await sessions.browser_of(request)
-    buttons = sessions.submission_buttons(browser, reading)
     values = {
         "title": f"Submission #{number}",
         "card": f"/submissions/{number}/card.png",
@@ -124,11 +122,8 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         "outcome": outcome(reading),
         "verdict_words": set(VERDICT_WORDS.values()),
         "confirmations": list(confirmation_lines(reading)),
-        "buttons": buttons,
+        "buttons": sessions.submission_buttons(await sessions.browser_of(request), reading),
         "note": await statement(reading.submission.note, "", ()) if reading.submission.note else "",
-        "may_note": buttons is not None and reading.submission.is_ranked,
-        "may_remove": browser is not None and viewer.sees_all,
-        "stamp": "" if browser is None else browser.stamp,
         "places": await _places(context, reading),
         "job_reports": [
             replace(
