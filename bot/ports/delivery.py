@@ -101,6 +101,9 @@ class BoardThreads(Protocol):
         None when it exists, or when another owner holds it.
         """
 
+    async def renew(self, key: ThreadKey, owner: str, lease: timedelta) -> bool:
+        """Renew the lease; False when another owner has taken over."""
+
     async def save(self, key: ThreadKey, owner: str, thread: str) -> bool:
         """Store the created thread and end the claim; False when another owner has taken over."""
 

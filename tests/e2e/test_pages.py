@@ -33,7 +33,8 @@ PAGES = (
     "/", "/boards/vectoradd", "/boards/vectoradd/gpus", "/queue", "/docs", "/docs/verdicts",
     "/people/{hostile}", "/submissions/{best}",
     "/submissions/{running}",
-    "/submissions/{best}/compare?with={refused}", "/competitions/Spring%20cup", "/nothing",
+    "/submissions/{best}/compare?with={refused}", "/competitions/Spring%20cup",
+    "/boards/sort/gallery", "/nothing",
 )  # fmt: skip
 MOST_BYTES = 200_000
 PIECES = 6

@@ -24,7 +24,8 @@ from bot.services import comparison, standings, status
 from bot.services.shapes import shapes
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.markup import highlighted
+from bot.web.markup import highlighted, statement
+from bot.web.moderation import moderation_of
 from bot.web.shapes import Roofline, ShapeTable, roofline, shape_table
 from runners.contract.evaluation import SLOWER_MOST, CaseKind, CaseResult, Measurement, StopReason
 
@@ -106,19 +107,28 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         await status.read_submission(context.store, context.clock, viewer, submission_id),
         context.store.costs.prices,
     )
-    shown, hidden = await _source(context, viewer, submission_id)
+    shown, hidden = await _source(context, viewer, reading)
+    person = await context.store.people.get(reading.submission.person)
     files = await status.read_files(context.store, context.clock, viewer, submission_id)
+    browser = await sessions.browser_of(request)
+    buttons = sessions.submission_buttons(browser, reading)
     values = {
         "title": f"Submission #{number}",
+        "card": f"/submissions/{number}/card.png",
         "status": reading,
         "submission": reading.submission,
         "board": reading.board,
-        "person": await context.store.people.get(reading.submission.person),
+        "person": person,
+        "moderation": await moderation_of(request, person, reading),
         "lines": _lines(reading),
         "outcome": outcome(reading),
         "verdict_words": set(VERDICT_WORDS.values()),
         "confirmations": list(confirmation_lines(reading)),
-        "buttons": sessions.submission_buttons(await sessions.browser_of(request), reading),
+        "buttons": buttons,
+        "note": await statement(reading.submission.note, "", ()) if reading.submission.note else "",
+        "may_note": buttons is not None and reading.submission.is_ranked,
+        "may_remove": browser is not None and viewer.sees_all,
+        "stamp": "" if browser is None else browser.stamp,
         "places": await _places(context, reading),
         "job_reports": [
             replace(
@@ -141,15 +151,25 @@ def _lines(reading: SubmissionStatus) -> list[Text]:
 
 
 async def _source(
-    context: WebContext, viewer: Viewer, number: SubmissionId
+    context: WebContext, viewer: Viewer, reading: SubmissionStatus
 ) -> tuple[status.Source | None, str]:
     """Return the source, or why this viewer may not see it."""
     try:
-        return await status.source(context.store, context.clock, viewer, number), ""
+        _require_look(context, viewer, reading)
+        return await status.source(context.store, context.clock, viewer, reading.submission.id), ""
     except UserError as error:
         if error.code != "hidden-source":
             raise
         return None, error.message
+
+
+def _require_look(context: WebContext, viewer: Viewer, reading: SubmissionStatus) -> None:
+    """Raise UserError for a source that only admins may read: they look at it on the record."""
+    submission = reading.submission
+    is_shown = status.shows_sources(reading.board, context.clock, submission)
+    if viewer.sees_all and submission.person != viewer.person and not is_shown:
+        words = "only its submitter and admins may read this source now"
+        raise UserError("hidden-source", f"{words}; an admin looks at it by a button on its page")
 
 
 async def _job_report(
@@ -211,7 +231,10 @@ async def progress(request: Request, number: Number, viewer: auth.AnyViewer) -> 
 async def download(request: Request, number: Number, viewer: auth.AnyViewer) -> Response:
     """Return the source unchanged, as a download that the browser does not display."""
     context = context_of(request)
-    source = await status.source(context.store, context.clock, viewer, SubmissionId(number))
+    store, clock = context.store, context.clock
+    reading = await status.read_submission(store, clock, viewer, SubmissionId(number))
+    _require_look(context, viewer, reading)
+    source = await status.source(store, clock, viewer, SubmissionId(number))
     return _file(source.text.encode(), "text/plain; charset=utf-8")
 
 

@@ -25,7 +25,7 @@ PAGES = (
     "/boards/vectoradd/gpus", "/queue", "/docs", "/docs/verdicts", "/people/{hostile}",
     "/submissions/{best}", "/submissions/{refused}", "/submissions/{running}",
     "/submissions/{best}/compare?with={refused}", "/competitions/Spring%20cup",
-    "/competitions/Later%20cup", "/nothing",
+    "/boards/sort/gallery", "/competitions/Later%20cup", "/nothing",
 )  # fmt: skip
 
 
