@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from bot.domain.board import Board, Viewer
-from bot.domain.ids import PersonId
 from bot.domain.leaderboard import Season, SeasonRun
 from bot.reports.charts import describe_chart, season_chart
 from bot.reports.escaping import one_line
@@ -97,7 +96,7 @@ def as_data(found: Season, *, shows_sources: bool) -> dict[str, Any]:
         return {"series": []}
     best, runs = chart.series
     people = {each.person: each.person_name for each in found.scores}
-    places = {person: place for place, person in enumerate(people)}
+    places: dict[int, int] = {person: place for place, person in enumerate(people)}
     return {
         **figures.as_data(chart),
         "series": [figures.as_series(best)],
@@ -112,6 +111,6 @@ def as_data(found: Season, *, shows_sources: bool) -> dict[str, Any]:
     }
 
 
-def _origin(run: SeasonRun, places: Mapping[PersonId, int]) -> tuple[int, int, int]:
+def _origin(run: SeasonRun, places: Mapping[int, int]) -> tuple[int, int, int]:
     before = 0 if run.before is None else run.before.submission
     return run.score.submission, places[run.score.person], before
