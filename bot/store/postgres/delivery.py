@@ -248,6 +248,9 @@ class PostgresInteractions:
         ]
         return tuple(sorted(requests, key=lambda each: each.at))
 
+    async def begin(self, interaction: str, owner: str, lease: timedelta) -> bool:
+        return await self._changed("interactions.begin", interaction, owner, lease)
+
     async def renew(self, interaction: str, owner: str, lease: timedelta) -> bool:
         return await self._changed("interactions.renew", interaction, owner, lease)
 

@@ -102,13 +102,13 @@ async def examine(season: Season) -> Findings:
         await connection.close()
     by_key = {key: row for row in stored for key in row["keys"]}
     findings = Findings(unfinished=list(season.crowd.faults))
-    findings.store += _stored_once(season, stored, by_key)
-    findings.display += _reported_once(season, stored)
-    findings.display += _threads_once(season, stored)
-    findings.display += _lines_once(season, stored, await _best(season.dsn, stored))
-    findings.pings += _pings(season)
-    findings.limits += [*_refused(season), *_too_wide(season)]
-    findings.untrue += _answers(season, by_key)
+    findings.store += stored_once(season, stored, by_key)
+    findings.display += reported_once(season, stored)
+    findings.display += threads_once(season, stored)
+    findings.display += lines_once(season, stored, await _best(season.dsn, stored))
+    findings.pings += pings(season)
+    findings.limits += [*_refused(season), *too_wide(season)]
+    findings.untrue += answers(season, by_key)
     findings.unfinished += _bugs(season)
     findings.figures = _figures(season, stored)
     return findings
@@ -125,7 +125,7 @@ def _submitting(season: Season) -> list[Interaction]:
     return [x for x in season.server.world.interactions.values() if SUBMITS.match(x.name)]
 
 
-def _stored_once(
+def stored_once(
     season: Season, stored: Sequence[asyncpg.Record], by_key: dict[str, asyncpg.Record]
 ) -> Iterator[str]:
     asked = {f"discord:{each.id}": each for each in _submitting(season)}
@@ -142,7 +142,7 @@ def _private(season: Season) -> list[Channel]:
     return [each for each in season.room.threads if each.private]
 
 
-def _reported_once(season: Season, stored: Sequence[asyncpg.Record]) -> Iterator[str]:
+def reported_once(season: Season, stored: Sequence[asyncpg.Record]) -> Iterator[str]:
     """Each report is once in a thread that its owner reads, whole and true."""
     places = defaultdict(list)
     for thread in _private(season):
@@ -178,7 +178,7 @@ def _contradictions(row: asyncpg.Record, report: str) -> Iterator[str]:
             yield f"submission {row['id']} is {verdict} on {gpu}, its jobs are {row['jobs']}"
 
 
-def _threads_once(season: Season, stored: Sequence[asyncpg.Record]) -> Iterator[str]:
+def threads_once(season: Season, stored: Sequence[asyncpg.Record]) -> Iterator[str]:
     names = Counter((each.private, each.name) for each in season.room.threads)
     yield from (f"{count} threads {name}" for (_, name), count in names.items() if count > 1)
     wanted = {(row["identity"], row["board"]) for row in stored}
@@ -203,7 +203,7 @@ async def _best(dsn: str, stored: Sequence[asyncpg.Record]) -> set[int]:
     return {number for number, places in found.items() if any(each.is_best for each in places)}
 
 
-def _lines_once(season: Season, stored: Sequence[asyncpg.Record], best: set[int]) -> Iterator[str]:
+def lines_once(season: Season, stored: Sequence[asyncpg.Record], best: set[int]) -> Iterator[str]:
     """Who is best in the end was so when it was told; others may have been beaten before that."""
     rows = {row["id"]: row for row in stored}
     lines = _lines(season)
@@ -220,7 +220,7 @@ def _lines_once(season: Season, stored: Sequence[asyncpg.Record], best: set[int]
             yield f"the line of submission {number} is not silent"
 
 
-def _pings(season: Season) -> Iterator[str]:
+def pings(season: Season) -> Iterator[str]:
     for each in _sent(season):
         if each.pings:
             yield f"{each.content[:100]!r} pings {each.pings}"
@@ -247,7 +247,7 @@ def _refused(season: Season) -> Iterator[str]:
     yield from season.server.rest.crashes
 
 
-def _too_wide(season: Season) -> Iterator[str]:
+def too_wide(season: Season) -> Iterator[str]:
     for each in _sent(season):
         for block in each.text.split("```")[1::2]:
             lines = block.splitlines() if block.startswith("\n") else []
@@ -255,7 +255,7 @@ def _too_wide(season: Season) -> Iterator[str]:
                 yield f"a table is too wide in {each.text[:300]!r}"
 
 
-def _answers(season: Season, by_key: dict[str, asyncpg.Record]) -> Iterator[str]:
+def answers(season: Season, by_key: dict[str, asyncpg.Record]) -> Iterator[str]:
     """Each answer is filled, and says what the store has."""
     for run in season.server.world.interactions.values():
         if run.answer is None or run.id in season.crowd.expired or run.reply is None:
@@ -292,6 +292,12 @@ def _bugs(season: Season) -> Iterator[str]:
                 yield f"{log.parent.parent.name}: {line[:3000]}"
 
 
+def _told_directly(season: Season) -> str:
+    """How many direct messages there are, and the beginnings of the most frequent ones."""
+    said = Counter(re.sub(r"\d+", "#", m.text[:60]) for each in season.people for m in each.dms)
+    return f"{said.total()} {said.most_common(3) or ''}".strip()
+
+
 def _figures(season: Season, stored: Sequence[asyncpg.Record]) -> dict[str, object]:
     interactions = list(season.server.world.interactions.values())
     ephemeral = [each for each in _sent(season) if each.ephemeral]
@@ -308,7 +314,7 @@ def _figures(season: Season, stored: Sequence[asyncpg.Record]) -> dict[str, obje
         "public lines": len(_lines(season)),
         "private threads": len(_private(season)),
         "public threads": len(season.room.threads) - len(_private(season)),
-        "direct messages": sum(len(each.dms) for each in season.people),
+        "direct messages": _told_directly(season),
         "messages of the bot": len(list(_sent(season))),
         "refused, unavoidably": dict(refused),
     }
