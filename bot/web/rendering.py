@@ -22,7 +22,7 @@ from markupsafe import Markup
 from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
-from bot.domain.speedups import show_score
+from bot.domain.speedups import show_score, show_speed_up
 from bot.domain.times import show_time
 from bot.reports import blocks, escaping
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
@@ -77,6 +77,7 @@ FILTERS = {
     "kind": kind,
     "query": query,
     "score": show_score,
+    "speed_up": show_speed_up,
     "time": show_time,
     "time_left": time_left,
     "moment": moment,

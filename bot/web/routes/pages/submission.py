@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.records import StoredFile
 from bot.domain.scoring import ScoreValue, judged
 from bot.domain.speedups import of_ratio, show
 from bot.domain.status import JobStatus, SubmissionStatus, with_costs
@@ -126,10 +127,7 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         "note": await statement(reading.submission.note, "", ()) if reading.submission.note else "",
         "places": await _places(context, reading),
         "job_reports": [
-            replace(
-                await _job_report(context, viewer, reading, each),
-                profiles=await asyncio.to_thread(profiles, files, each.job.gpu),
-            )
+            await _with_profiles(await _job_report(context, viewer, reading, each), files)
             for each in reading.jobs
         ],
         "code": None if shown is None else await highlighted(shown.text, shown.file_name),
@@ -179,6 +177,11 @@ async def _job_report(
     found = await shapes(context.store, viewer, reading, job.job.gpu)
     times = [(each.number, each.spec, each.value) for each in timed]
     return JobReport(job, blocks, timed, shape_table(times, found), roofline(times, found.works))
+
+
+async def _with_profiles(report: JobReport, files: Sequence[StoredFile]) -> JobReport:
+    found = await asyncio.to_thread(profiles, files, report.job.job.gpu)
+    return replace(report, profiles=found)
 
 
 async def _places(context: WebContext, reading: SubmissionStatus) -> list[str]:
