@@ -193,3 +193,5 @@ class Person:
     identity: str
     name: str
     created_at: datetime
+    handle: str = ""
+    """Their user name at the front end, which is unique there; empty if the identity has it."""

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bot.domain.leaderboard import BoardStandings, Placement
+from bot.domain.names import cut_name
 from bot.domain.records import StoredFile
 from bot.domain.scoring import ScoreValue, Standing, judged
 from bot.domain.speedups import show_score, show_speed_up
@@ -279,7 +280,7 @@ def _place(entry: Standing, *, shared: bool, own: bool) -> str:
     """Return medal and name, such as `🥇 Ada`; from the fourth place on the number."""
     number = f"{entry.rank}{'=' if shared else '.'} "
     sign = medal(entry.rank).strip() + (f" {entry.rank}= " if shared else " ")
-    return f"{sign if medal(entry.rank) else number}{cut(entry.score.person_name, _NAME)}" + (
+    return f"{sign if medal(entry.rank) else number}{cut_name(entry.score.person_name, _NAME)}" + (
         " (you)" if own else ""
     )
 
@@ -296,7 +297,7 @@ def _chunks(table: Table, size: int, most: int) -> Iterator[Table]:
     for start in range(0, len(table.rows), size):
         rows = table.rows[start : start + size]
         short = tuple(
-            (cut(first, _NAME + 12), *(cut(cell, most) for cell in others))
+            (cut_name(first, _NAME + 12), *(cut(cell, most) for cell in others))
             for first, *others in rows
         )
         yield Table(table.title, table.columns, short, is_list=True)

@@ -42,6 +42,7 @@ _DONE_MESSAGES = {
     "notices": "Your notification settings are saved.",
     "banned": "The person may no longer submit; their unfinished submissions are stopped.",
     "unbanned": "The person may submit again.",
+    "name-reset": "The person is shown by their user name until they choose another name.",
     "disqualified": "The submission is no longer ranked.",
     "requalified": (
         "The submission is ranked again, if it takes a first place from somebody only after both "
