@@ -33,6 +33,9 @@ class People(Protocol):
         The person cannot choose a name like the old one again.
         """
 
+    async def offer_notices(self, person: PersonId, submission: SubmissionId) -> bool:
+        """Return whether notices of results are offered below this submission, and no other one."""
+
     async def add_skeletons(self) -> int:
         """Compute the skeletons that an earlier version did not store; return how many."""
 

@@ -8,7 +8,7 @@ from asyncpg import Record
 from bot.domain.accounts import DELETED_NAME, Person, Rights, Token, TokenScope
 from bot.domain.errors import StoreError
 from bot.domain.finals import without_names
-from bot.domain.ids import PersonId, TokenId
+from bot.domain.ids import PersonId, SubmissionId, TokenId
 from bot.domain.names import skeleton
 from bot.domain.records import RightsGrant
 from bot.domain.status import redacted
@@ -142,6 +142,10 @@ class PostgresPeople:
         values = person.id, person.name, name, skeleton(name), skeleton(person.name)
         row = await self._database.row("people.reset_name", *values)
         return None if row is None else _person(row)
+
+    async def offer_notices(self, person: PersonId, submission: SubmissionId) -> bool:
+        row = await self._database.row("people.offer_notices", person, submission)
+        return row is not None and row["notices_offered"] == submission
 
     async def add_skeletons(self) -> int:
         added = 0

@@ -13,6 +13,10 @@ returning *
 update people set name = $3, skeleton = $4, refused_skeleton = $5 where id = $1 and name = $2
 returning *
 
+-- name: offer_notices
+update people set notices_offered = coalesce(notices_offered, $2) where id = $1
+returning notices_offered
+
 -- name: without_skeleton
 select id, name from people where skeleton is null limit 1000
 

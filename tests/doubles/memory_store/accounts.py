@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from bot.domain.accounts import DELETED_NAME, Person, Rights, Token, TokenScope
 from bot.domain.board import SourceVisibility
 from bot.domain.errors import StoreError
-from bot.domain.ids import PersonId, TokenId
+from bot.domain.ids import PersonId, SubmissionId, TokenId
 from bot.domain.names import skeleton
 from bot.domain.records import RightsGrant
 from bot.domain.status import redacted
@@ -52,6 +52,9 @@ class MemoryPeople:
         known = replace(known, name=person.handle or person.identity)
         self._tables.people[person.id] = known
         return known
+
+    async def offer_notices(self, person: PersonId, submission: SubmissionId) -> bool:
+        return self._tables.notices_offered.setdefault(person, submission) == submission
 
     async def add_skeletons(self) -> int:
         return 0

@@ -148,6 +148,7 @@ class Tables:
     clock: Clock
     subscriptions: Subscriptions
     people: dict[PersonId, Person] = field(default_factory=dict)
+    notices_offered: dict[PersonId, SubmissionId] = field(default_factory=dict)
     refused_skeletons: dict[PersonId, str] = field(default_factory=dict)
     boards: dict[BoardId, Board] = field(default_factory=dict)
     competitions: dict[CompetitionId, CompetitionRow] = field(default_factory=dict)
