@@ -28,7 +28,7 @@ LONG = timedelta(minutes=2)
 class NoticeButton(
     discord.ui.DynamicItem[discord.ui.Button[Any]], template=r"podium:notices:(?P<choice>on|off)"
 ):
-    """Switches these notices on or off for whoever presses it."""
+    """Switches these notices on or off for who presses it."""
 
     def __init__(self, choice: str) -> None:
         label = "Notify me of results" if choice == "on" else "No more notices"
