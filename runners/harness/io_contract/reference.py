@@ -81,9 +81,10 @@ def _value_mismatch(
         return None
     exact = torch.complex128 if expected.is_complex() else torch.float64
     differences = (expected.to(exact) - actual.to(exact)).abs()
-    first = [int(index) for index in wrong.nonzero()[0]]
+    first = tuple(int(index) for index in wrong.nonzero()[0])
     return (
-        f"{count} of {wrong.numel()} elements differ, the first at {first}. "
+        f"{count} of {wrong.numel()} elements differ; the first at {list(first)}: "
+        f"got {actual[first].item()}, expected {expected[first].item()}. "
         f"Max difference: {differences.max().item():g}. "
         f"Avg difference: {differences.mean().item():g}. "
         f"Tolerance: atol={atol:g}, rtol={rtol:g}."

@@ -199,5 +199,5 @@ def _difference(want: object, got: object, tolerance: float) -> str | None:
 def _describe(right: torch.Tensor, given: torch.Tensor, off: torch.Tensor, tolerance: float) -> str:
     first = tuple(int(each) for each in off.nonzero()[0])
     count = f"{int(off.sum())} of {off.numel()} elements differ"
-    values = f"{given[first].item()}, {right[first].item()} is expected"
+    values = f"got {given[first].item()}, expected {right[first].item()}"
     return f"{count} by more than {tolerance:g}; the first at {list(first)}: {values}"
