@@ -244,8 +244,8 @@ def answer_text(status: SubmissionStatus) -> str:
 
 
 def later(status: SubmissionStatus) -> str:
-    """Return a line that says how the submission can be seen at any time."""
-    return f"-# `/submission show id:{status.submission.id}` shows this at any time."
+    """Return a line that says how the submission can be shown again."""
+    return f"-# `/submission show id:{status.submission.id}` shows this again."
 
 
 def private_thread_name(board: Board, name: str, person: int) -> str:
