@@ -87,10 +87,12 @@ create table submissions (
     warning      text not null default '',
     consent      text not null default 'never'
                  check (consent in ('after-deadline', 'always', 'never')),
+    note         text not null default '',
     foreign key (board, task_version) references task_versions (board, id)
 );
 comment on column submissions.consent is 'Who might read the source, as the board stated when it was submitted; a later change shows it to no more people';
 comment on column submissions.judged_again is 'An admin asked for it, so no quota of its person counts it';
+comment on column submissions.note is 'Markdown of its author, for those who may read the source; empty: none';
 comment on column submissions.profile is 'ProfileOptions as JSON text; null where nothing was asked for';
 comment on column submissions.warning is 'Why it may be no valid Python, where the door did not know for certain; empty where it did';
 create index submissions_of_person on submissions (person, id desc);
@@ -1136,3 +1138,22 @@ create table source_prints (
 );
 comment on table source_prints is 'Hashes of parts of the sources of ranked submissions, by which near-identical ones are found';
 create index source_prints_of_board on source_prints (board, person, submission desc);
+
+-- Links by which people invite themselves to a private board.
+
+create table invite_links (
+    id         bigint generated always as identity primary key,
+    board      bigint not null references boards (id) on delete cascade,
+    creator    bigint not null references people (id),
+    digest     text not null unique,
+    most       int not null check (most > 0),
+    uses       int not null default 0 check (uses between 0 and most),
+    created_at timestamptz not null,
+    expires_at timestamptz not null,
+    revoked_at timestamptz
+);
+comment on table invite_links is 'One code serves every front end';
+comment on column invite_links.digest is 'A hash of the code, which is shown once and not stored';
+comment on column invite_links.most is 'How many people it can invite';
+comment on column invite_links.uses is 'How many people it has invited; people who were invited already do not count';
+create index invite_links_of_board on invite_links (board, id);

@@ -248,6 +248,12 @@ def later(status: SubmissionStatus) -> str:
     return f"-# `/submission show id:{status.submission.id}` shows this again."
 
 
+def notice_text(status: SubmissionStatus, user: int) -> str:
+    """Return the notice that a submission's result is here."""
+    name, board = line(status.submission.file_name, 60), line(status.board.name)
+    return f"<@{user}>, your result is here: submission #{status.submission.id} {name} on {board}"
+
+
 def private_thread_name(board: Board, name: str, person: int) -> str:
     """Return the unique name of a person's thread; thread names have no markup."""
     return f"{one_line(board.name)[:50]}: {one_line(name)[:30]} ({person})"

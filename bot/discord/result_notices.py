@@ -13,8 +13,7 @@ from typing_extensions import override
 from bot.discord.buttons import buttons_of
 from bot.discord.context import FRONT_END, DiscordContext, Interaction, context_of
 from bot.discord.displays import DisplayedSubmission, DisplayWriter, OnceMessage
-from bot.discord.draw import confirmation_text
-from bot.discord.escaping import line
+from bot.discord.draw import confirmation_text, notice_text
 from bot.discord.interaction_claims import replying
 from bot.domain.job import JobState
 from bot.domain.notifications import NotificationKind
@@ -104,9 +103,3 @@ async def send_notice(
         message = OnceMessage.of_text(text, f"{shown.submission}-told", view, mentions=state.user)
         await writer.send_once(shown, state.private, message)
         await writer.record(shown, owner, told=True)
-
-
-def notice_text(status: SubmissionStatus, user: int) -> str:
-    """Return the notice."""
-    name, board = line(status.submission.file_name, 60), line(status.board.name)
-    return f"<@{user}>, your result is here: submission #{status.submission.id} {name} on {board}"

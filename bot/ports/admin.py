@@ -6,8 +6,9 @@ from typing import Protocol
 
 from bot.domain.accounts import Person
 from bot.domain.alerts import AlertMessage, Unprinted
+from bot.domain.board import InviteLink, NewInviteLink
 from bot.domain.costs import GpuTime, Prices, Quota, QuotaKey, Usage
-from bot.domain.ids import BoardId, PersonId, SubmissionId
+from bot.domain.ids import BoardId, InviteLinkId, PersonId, SubmissionId
 from bot.domain.records import DayCount, Schema, Tally
 from bot.domain.submission import Ban, Exclusion, RateLimit
 from runners.contract.task import Mode
@@ -46,6 +47,28 @@ class People(Protocol):
         """Delete what belongs to the person, except for scores and GPU time without their name.
 
         Returns the person's private threads, in the front end's own words.
+        """
+
+
+class InviteLinks(Protocol):
+    """Links by which people invite themselves to boards."""
+
+    async def add(self, link: NewInviteLink) -> InviteLink:
+        """Store a new link."""
+
+    async def of(self, board: BoardId) -> tuple[InviteLink, ...]:
+        """Return a board's links that are neither revoked nor expired, oldest first."""
+
+    async def revoke(self, board: BoardId, link: InviteLinkId) -> bool:
+        """Revoke a link of this board; False when it has none that is valid."""
+
+    async def find(self, digest: str) -> InviteLink | None:
+        """Return the link with this digest, unless it is revoked or expired."""
+
+    async def use(self, digest: str, identity: str) -> BoardId | None:
+        """Invite this identity to the link's board and count it; None if the link is not valid.
+
+        An identity that was invited already is not counted.
         """
 
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from weakref import WeakKeyDictionary
 
 from bot.domain.acceptance import closes_early, not_yet_open
-from bot.domain.accounts import DELETED
 from bot.domain.board import NOBODY, Board, SeasonRules, Viewer
 from bot.domain.competition import (
     Competition,
@@ -19,7 +18,7 @@ from bot.domain.competition import (
     rank_overall,
 )
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.names import skeleton, split_handle, with_handle
+from bot.domain.names import skeleton, split_handle
 from bot.domain.times import show_deadline
 from bot.ports import Clock, Store
 from bot.services.audit import audited
@@ -131,11 +130,7 @@ async def _told_apart(store: Store, entries: tuple[OverallEntry, ...]) -> tuple[
         person = None
         if not handle and alike[skeleton(chosen)] > 1:
             person = await store.people.get(each.person)
-        found.append(
-            each
-            if person is None or person.identity.startswith(f"{DELETED}:")
-            else replace(each, person_name=with_handle(chosen, person.identity, person.handle))
-        )
+        found.append(each if person is None else replace(each, person_name=person.distinct_name))
     return tuple(found)
 
 

@@ -10,7 +10,6 @@ from bot.domain.board import Board, Viewer
 from bot.domain.costs import NamedQuota, Quota, QuotaKey
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
-from bot.domain.names import skeleton
 from bot.domain.notifications import name_notification
 from bot.domain.records import NamedLimit, SubmissionRules
 from bot.domain.status import SubmissionStatus
@@ -22,6 +21,9 @@ from bot.services.lookup import find_submission, own_submission
 from bot.services.status import Source, read_submission, source
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Mode
+
+LONGEST_NOTE = 4_000
+"""The most characters of an author's note about a submission."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ async def reset_name(store: Store, decision: Decision, identity: str) -> Person:
     if not person.handle:
         why = "Podium knows no user name of this person, only their identity; there is nothing else"
         raise UserError("no-handle", f"{why} to show")
-    if skeleton(person.name) == skeleton(person.handle):
+    if not person.may_be_renamed:
         raise UserError("same-name", f"{person.name} is this person's user name already")
     noted = replace(decision, reason=f"{person.name}: {decision.reason}")
     async with _audited(store, noted, "reset-name", f"person {identity}") as tx:
@@ -132,6 +134,31 @@ async def withdraw(store: Store, viewer: Viewer, reason: str, submission: Submis
         )
     decision = Decision(viewer.person, reason)
     await _exclude(store, decision, submission, ExclusionKind.WITHDRAWN)
+
+
+async def write_note(store: Store, viewer: Viewer, number: SubmissionId, text: str) -> None:
+    """Store the viewer's note about their own submission; an empty one removes it.
+
+    An admin may remove anyone's note, which is recorded in the audit log.
+    """
+    note = text.replace("\r\n", "\n").strip()
+    if viewer.sees_all and not note:
+        await _remove_note(store, viewer, number)
+        return
+    await own_submission(store, viewer, number)
+    if len(note) > LONGEST_NOTE:
+        words = f"the note has {len(note)} characters; at most {LONGEST_NOTE} are allowed"
+        raise UserError("too-large", words)
+    ban = await store.moderation.ban_of(viewer.person)
+    if ban is not None:
+        raise ban.refusal
+    await store.submissions.write_note(number, note)
+
+
+async def _remove_note(store: Store, viewer: Viewer, number: SubmissionId) -> None:
+    async with store.transaction() as tx:
+        await tx.submissions.write_note(number, "")
+        await tx.audit.record(viewer.person, "remove-note", f"submission {number}", "")
 
 
 async def requalify(store: Store, decision: Decision, submission: SubmissionId) -> None:

@@ -1,7 +1,8 @@
 """Grace follows a link to a board in a browser, and wants to be ranked; Ken watches that board.
 
 Grace begins as a stranger with a token. Her second kernel has a mistake, which she mends on the
-page. Ada, an admin, makes a board from a zip that the command line packed. Every page that they see
+page. Ada, an admin, makes a board from a zip that the command line packed, and bans somebody from
+the page of a submission. Every page that they see
 is checked by axe, light and dark, and at the width of a phone. Nothing is loaded from elsewhere.
 """
 
@@ -217,6 +218,37 @@ async def edited(radia: Person) -> None:
     await page.wait_for_function(_HAS_DRAFT)
     await page.reload()
     await expect(page.get_by_text("Your draft was restored.")).to_be_visible()
+
+
+async def test_an_admin_bans_from_a_submission(podium: Podium, browser: Browser) -> None:
+    podium.queue("mallory", "")
+    async with (
+        at_a_browser(podium, browser, "ada") as ada,
+        at_a_browser(podium, browser, "mallory") as mallory,
+    ):
+        await mallory.page.goto("/boards/identity")
+        await mallory.sign_in()
+        await mallory.page.goto("/me")
+        await mallory.click(mallory.link("Public page"))
+        await mallory.click(mallory.page.locator("#history ~ div a").first)
+        where = mallory.page.url
+        await expect(mallory.page.get_by_text("Moderation")).to_have_count(0)
+        await ada.page.goto(where)
+        await ada.sign_in("--admin")
+        await expect(ada.page.get_by_text("local:mallory")).to_be_visible()
+        await ada.look()
+        await ada.page.locator("summary", has_text="Ban").click()
+        await ada.page.get_by_label("Until").fill("2099-01-31 18:00 CET")
+        await ada.page.get_by_label("Why (the person can read it)").last.fill("spam")
+        await ada.look()
+        await ada.click(ada.button("Ban"))
+        await ada.page.wait_for_url(f"{where}?done=banned")
+        await expect(ada.page.get_by_text("spam (until 2099-01-31")).to_be_visible()
+        await ada.look()
+        await ada.click(ada.link("audit log"))
+        await expect(ada.page.get_by_role("row", name="local:mallory").first).to_contain_text("ban")
+        await mallory.page.goto("/me")
+        await expect(mallory.page.get_by_text("You are banned from submitting")).to_be_visible()
 
 
 async def test_a_board_comes_from_a_packed_zip_which_no_error_asks_for_again(

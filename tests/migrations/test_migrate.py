@@ -203,7 +203,7 @@ async def test_what_was_judged_before_counts_as_what_comes_after(postgres_dsn: s
 
 def _view_of_names() -> str:
     """The view that a later migration made of these tables, and that was dropped with them."""
-    text = (migrations_folder() / "0041_names.sql").read_text("utf-8")
+    text = (migrations_folder() / "0043_names.sql").read_text("utf-8")
     return text[text.index("create view") :].partition(";")[0]
 
 

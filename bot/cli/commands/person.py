@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.context import Actor, AsJson, DataFolder, command_line
-from bot.services.moderation import Decision
-from bot.services.moderation import reset_name as reset
+from bot.services import moderation
 
 GROUP = "Moderate people."
 
@@ -25,8 +24,8 @@ def reset_name(
 
     async def run() -> tuple[str, str]:
         async with command_line(ctx).open_as_person(data, actor) as (podium, acting):
-            decision = Decision(acting.id, reason)
-            found = await reset(podium.store, decision, person)
+            decision = moderation.Decision(acting.id, reason)
+            found = await moderation.reset_name(podium.store, decision, person)
         return found.name, found.handle
 
     before, now = asyncio.run(run())

@@ -64,7 +64,7 @@ select distinct source from submissions where person = $1 and source <> $2
 insert into sources (sha256, text) values ($1, '') on conflict do nothing
 
 -- name: empty_submissions
-update submissions set source = $2, file_name = 'deleted', warning = '', profile = null, consent = 'never'
+update submissions set source = $2, file_name = 'deleted', warning = '', note = '', profile = null, consent = 'never'
 where person = $1
 
 -- name: delete_sources
@@ -103,6 +103,8 @@ with gone_files as (
     delete from outbox where addressee = $2
 ), gone_alerts as (
     delete from alerts where once and $1::text = any (string_to_array(key, ' '))
+), gone_invites as (
+    delete from invite_links where creator = $1
 ), gone_guests as (
     update boards set guests = array_remove(guests, $2) where $2 = any (guests)
 )

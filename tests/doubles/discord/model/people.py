@@ -14,8 +14,8 @@ class User:
     name: str
     bot: bool = False
     dms_open: bool = True
-    display_name: str = ""
-    """The name that the person chose; by default the user name with a capital."""
+    shown: str = ""
+    """The display name that they chose; without one, their name with capitals."""
 
     @property
     def mention(self) -> str:
@@ -26,7 +26,7 @@ class User:
             "id": str(self.id),
             "username": self.name,
             "discriminator": "0",
-            "global_name": None if self.bot else self.display_name or self.name.title(),
+            "global_name": None if self.bot else self.shown or self.name.title(),
             "avatar": None,
             "bot": self.bot,
             "public_flags": 0,

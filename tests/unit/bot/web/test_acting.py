@@ -16,7 +16,7 @@ from bot.web.context import WebContext
 from runners.contract.evaluation import CaseKind
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door
-from tests.doubles.browsers import HOME, SAME_ORIGIN, Browser, signed_in
+from tests.doubles.browsers import HOME, SAME_ORIGIN, Browser, admin_of, signed_in
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.factories import make_case, make_measurement
@@ -37,18 +37,6 @@ async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
 @pytest.fixture
 def door(place: Place) -> WebContext:
     return make_door(place.store, place.clock)
-
-
-async def admin_of(door: WebContext, name: str = "ada") -> Browser:
-    """The browser of an admin, in by a token for administering."""
-    by = await door.store.people.ensure("local:root", "root")
-    day = timedelta(days=1)
-    made = await create_local_token(
-        door.store, door.clock, by.id, name, scope=TokenScope.ADMIN, lifetime=day
-    )
-    browser = Browser(door)
-    await browser.sign_in(made.secret)
-    return browser
 
 
 async def test_a_page_for_acting_asks_strangers_to_sign_in_and_leads_them_back(
