@@ -22,14 +22,15 @@ from markupsafe import Markup
 from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
+from bot.domain.names import split_handle
 from bot.domain.speedups import show_score, show_speed_up
 from bot.domain.times import show_time
 from bot.reports import blocks, escaping
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from bot.web.markup import with_line
 
-_DAY_S = 86_400
 _HOUR_S = 3_600
+_DAY_S = 24 * _HOUR_S
 
 
 def time_left(span: timedelta) -> str:
@@ -84,9 +85,9 @@ FILTERS = {
     "day": day,
     "many": many,
     "with_line": with_line,
+    "split_handle": split_handle,
 }
 """The filters of the templates, by name."""
-
 
 PREFIX = "/static"
 _TYPES = {

@@ -1,7 +1,27 @@
 -- name: ensure
-insert into people (identity, name, created_at) values ($1, $2, $3)
-on conflict (identity) do update set name = excluded.name
+-- A name that an admin reset is not stored again.
+insert into people (identity, name, skeleton, handle, created_at) values ($1, $2, $3, $4, $5)
+on conflict (identity) do update set (name, skeleton) = (
+    select people.name, people.skeleton where people.refused_skeleton = excluded.skeleton
+    union all
+    select excluded.name, excluded.skeleton
+    limit 1
+), handle = coalesce(excluded.handle, people.handle)
 returning *
+
+-- name: reset_name
+update people set name = $3, skeleton = $4, refused_skeleton = $5 where id = $1 and name = $2
+returning *
+
+-- name: offer_notices
+update people set notices_offered = coalesce(notices_offered, $2) where id = $1
+returning notices_offered
+
+-- name: without_skeleton
+select id, name from people where skeleton is null limit 1000
+
+-- name: set_skeleton
+update people set skeleton = $3 where id = $1 and name = $2 and skeleton is null
 
 -- name: get
 select * from people where id = $1
@@ -88,4 +108,6 @@ with gone_files as (
 ), gone_guests as (
     update boards set guests = array_remove(guests, $2) where $2 = any (guests)
 )
-update people set identity = 'deleted:' || id, name = $3, conversation = null where id = $1
+update people set identity = 'deleted:' || id, name = $3, conversation = null, handle = null,
+    skeleton = $4, refused_skeleton = null
+where id = $1

@@ -238,5 +238,5 @@ def _tensor_difference(right: torch.Tensor, given: torch.Tensor, tolerance: floa
         return ""
     first = first_place(off)
     count = f"{int(off.sum())} of {off.numel()} elements differ"
-    values = f"{given[first].item()}, {right[first].item()} is expected"
+    values = f"got {given[first].item()}, expected {right[first].item()}"
     return f"{count} by more than {tolerance:g}; the first at {list(first)}: {values}"

@@ -66,6 +66,20 @@ async def test_pages_with_forms_are_not_compressed_because_their_length_would_re
         assert answer.headers["content-encoding"] == "gzip"
 
 
+async def test_a_chosen_name_is_reset_on_the_persons_page(door: WebContext, place: Place) -> None:
+    mallory = await place.store.people.ensure("discord:9", "Rude", "mallory")
+    path, root = f"/people/{mallory.id}", await admin_of(door, "root")
+    assert "Reset the name" in await root.text(path)
+    form = {"who": "discord:9", "reason": "be kind", "back": path}
+    answer = await root.post("/admin/reset-name", form)
+    assert answer.status_code == 303, answer.text
+    text = await root.text(answer.headers["Location"])
+    assert "until they choose another name" in text
+    assert "<h1>mallory</h1>" in text
+    assert "Reset the name" not in text
+    assert ("reset-name", "person discord:9", "Rude: be kind") in await recorded(door)
+
+
 async def test_each_decision_in_place_is_recorded_and_leads_back(
     door: WebContext, place: Place
 ) -> None:
