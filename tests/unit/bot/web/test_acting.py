@@ -462,3 +462,17 @@ async def test_the_pool_for_ranked_runs_is_set_shown_and_removed(
     found = await place.store.boards.get(place.board.id)
     assert found is not None
     assert found.pins == ()
+
+
+async def test_a_page_learns_the_stamp_of_the_present_session_and_other_sites_do_not(
+    door: WebContext,
+) -> None:
+    ada, _ = await signed_in(door)
+    answer = await ada.client.get("/sign-in/stamp", headers=SAME_ORIGIN)
+    assert answer.json() == {"stamp": await ada.stamp()}
+    assert answer.headers["Cache-Control"] == "no-store"
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}
+    assert (await ada.client.get("/sign-in/stamp", headers=elsewhere)).status_code == 403
+    await ada.post("/sign-out")
+    asks = SAME_ORIGIN | {"Accept": "application/json"}
+    assert (await ada.client.get("/sign-in/stamp", headers=asks)).status_code == 401
