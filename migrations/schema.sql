@@ -7,9 +7,11 @@ create table people (
     identity   text not null unique,
     name       text not null,
     created_at timestamptz not null,
-    conversation text
+    conversation text,
+    named_at   timestamptz
 );
 comment on column people.conversation is 'Where the front end and the person have exchanged direct messages; null if they have not';
+comment on column people.named_at is 'When the person last chose their name on a page; null: they have the name that the front end reports';
 comment on column people.identity is 'The door''s own name of the account, such as local:ada';
 
 create table boards (

@@ -19,7 +19,13 @@ class People(Protocol):
     """Accounts."""
 
     async def ensure(self, identity: str, name: str) -> Person:
-        """Return the person with this identity, created if new; a changed name is stored."""
+        """Return the person with this identity, created if new.
+
+        A changed name is stored unless the person has chosen one with `rename`.
+        """
+
+    async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
+        """Store the name that the person chose; None if they chose one within the pause before."""
 
     async def get(self, person: PersonId) -> Person | None: ...
 

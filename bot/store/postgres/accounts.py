@@ -124,6 +124,11 @@ class PostgresPeople:
             raise StoreError(f"the account {identity!r} could not be stored")
         return _person(row)
 
+    async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
+        now = self._clock.now()
+        row = await self._database.row("people.rename", person, name, now, now - pause)
+        return None if row is None else _person(row)
+
     async def get(self, person: PersonId) -> Person | None:
         row = await self._database.row("people.get", person)
         return None if row is None else _person(row)

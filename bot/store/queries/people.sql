@@ -1,6 +1,12 @@
 -- name: ensure
 insert into people (identity, name, created_at) values ($1, $2, $3)
-on conflict (identity) do update set name = excluded.name
+on conflict (identity) do update
+set name = case when people.named_at is null then excluded.name else people.name end
+returning *
+
+-- name: rename
+update people set name = $2, named_at = $3
+where id = $1 and (named_at is null or named_at <= $4) and not starts_with(identity, 'deleted:')
 returning *
 
 -- name: get
@@ -88,4 +94,5 @@ with gone_files as (
 ), gone_guests as (
     update boards set guests = array_remove(guests, $2) where $2 = any (guests)
 )
-update people set identity = 'deleted:' || id, name = $3, conversation = null where id = $1
+update people set identity = 'deleted:' || id, name = $3, conversation = null, named_at = null
+where id = $1

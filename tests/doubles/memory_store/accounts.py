@@ -22,6 +22,18 @@ class MemoryPeople:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
+        self._named_at: dict[PersonId, datetime] = {}
+
+    async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
+        now, known = self._tables.clock.now(), self._tables.people.get(person)
+        last = self._named_at.get(person)
+        if known is None or known.identity.startswith("deleted:"):
+            return None
+        if last is not None and last > now - pause:
+            return None
+        self._named_at[person] = now
+        self._tables.people[person] = replace(known, name=storable(name))
+        return self._tables.people[person]
 
     async def ensure(self, identity: str, name: str) -> Person:
         known = await self.find(identity)
@@ -29,7 +41,8 @@ class MemoryPeople:
             person_id = PersonId(self._tables.next_id())
             now = self._tables.clock.now()
             known = Person(person_id, storable(identity), storable(name), now)
-        person = replace(known, name=storable(name))
+        is_chosen = known.id in self._named_at
+        person = known if is_chosen else replace(known, name=storable(name))
         self._tables.people[person.id] = person
         return person
 
@@ -72,6 +85,7 @@ class MemoryPeople:
         for key in [key for key in tables.threads if key.person == person.id]:
             del tables.threads[key]
         tables.conversations.pop(person.id, None)
+        self._named_at.pop(person.id, None)
         identity = f"deleted:{person.id}"
         tables.people[person.id] = replace(person, identity=identity, name=DELETED_NAME)
         return tuple(each for each in threads if each is not None)
