@@ -80,10 +80,12 @@ create table submissions (
     warning      text not null default '',
     consent      text not null default 'never'
                  check (consent in ('after-deadline', 'always', 'never')),
+    note         text not null default '',
     foreign key (board, task_version) references task_versions (board, id)
 );
 comment on column submissions.consent is 'Who might read the source, as the board stated when it was submitted; a later change shows it to no more people';
 comment on column submissions.judged_again is 'An admin asked for it, so no quota of its person counts it';
+comment on column submissions.note is 'Markdown of its author, for those who may read the source; empty: none';
 comment on column submissions.profile is 'ProfileOptions as JSON text; null where nothing was asked for';
 comment on column submissions.warning is 'Why it may be no valid Python, where the door did not know for certain; empty where it did';
 create index submissions_of_person on submissions (person, id desc);

@@ -326,7 +326,7 @@ class InteractionRequest:
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A request that some process started and did not finish; `tries` includes this attempt."""
+    """A request that some process did not finish; `tries` counts the attempts that were begun."""
 
     id: str
     request: str

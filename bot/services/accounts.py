@@ -46,6 +46,7 @@ async def export_account(store: Store, person: PersonId, zip_bytes: int) -> OwnD
             "gpus": each.gpus,
             "submitted_at": each.created_at,
             "readers_of_source": each.consent,
+            "note": each.note,
             "evaluations": [one.model_dump(mode="json") for one in found],
         }
         parts.add(f"submissions/{each.id}.json", _json(report))

@@ -20,6 +20,9 @@ from bot.services.status import Source, read_submission, source
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Mode
 
+LONGEST_NOTE = 4_000
+"""The most characters of an author's note about a submission."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -109,6 +112,31 @@ async def withdraw(store: Store, viewer: Viewer, reason: str, submission: Submis
         )
     decision = Decision(viewer.person, reason)
     await _exclude(store, decision, submission, ExclusionKind.WITHDRAWN)
+
+
+async def write_note(store: Store, viewer: Viewer, number: SubmissionId, text: str) -> None:
+    """Store the viewer's note about their own submission; an empty one removes it.
+
+    An admin may remove anyone's note, which is recorded in the audit log.
+    """
+    note = text.replace("\r\n", "\n").strip()
+    if viewer.sees_all and not note:
+        await _remove_note(store, viewer, number)
+        return
+    await own_submission(store, viewer, number)
+    if len(note) > LONGEST_NOTE:
+        words = f"the note has {len(note)} characters; at most {LONGEST_NOTE} are allowed"
+        raise UserError("too-large", words)
+    ban = await store.moderation.ban_of(viewer.person)
+    if ban is not None:
+        raise ban.refusal
+    await store.submissions.write_note(number, note)
+
+
+async def _remove_note(store: Store, viewer: Viewer, number: SubmissionId) -> None:
+    async with store.transaction() as tx:
+        await tx.submissions.write_note(number, "")
+        await tx.audit.record(viewer.person, "remove-note", f"submission {number}", "")
 
 
 async def requalify(store: Store, decision: Decision, submission: SubmissionId) -> None:

@@ -285,7 +285,7 @@ async def read_submission(
         return status
     if _may_see_source(status, clock, viewer):
         return replace(status, jobs=tuple(map(_without_exception, status.jobs)))
-    submission = replace(status.submission, warning="")
+    submission = replace(status.submission, warning="", note="")
     jobs = tuple(_without_log(each) for each in status.jobs)
     return replace(status, submission=submission, jobs=jobs)
 

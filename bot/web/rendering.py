@@ -25,6 +25,7 @@ from bot.domain.errors import StoreError, UserError
 from bot.domain.speedups import show_score
 from bot.domain.times import show_time
 from bot.reports import blocks, escaping
+from bot.reports.tasks import about
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from bot.web.markup import with_line
 
@@ -73,6 +74,7 @@ def query(values: Mapping[str, object]) -> str:
 
 
 FILTERS = {
+    "about": about,
     "upper_first": upper_first,
     "kind": kind,
     "query": query,
@@ -90,6 +92,7 @@ FILTERS = {
 PREFIX = "/static"
 _TYPES = {
     "css": "text/css; charset=utf-8",
+    "ico": "image/x-icon",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
     "txt": "text/plain; charset=utf-8",
@@ -167,14 +170,9 @@ def environment() -> Environment:
         finalize=_cleaned,
     )
     templates.filters |= FILTERS
-    templates.globals |= {
-        "asset": asset_url,
-        "navigation": NAVIGATION,
-        "me": None,
-        "here": "",
-        "back": "",
-        "title": "",
-    }
+    templates.globals |= dict.fromkeys(("here", "back", "title", "site", "description"), "")
+    templates.globals |= {"asset": asset_url, "navigation": NAVIGATION, "me": None}
+    templates.globals["card"] = "/card.png"
     return templates
 
 
@@ -191,13 +189,14 @@ class RenderedPage:
     body: bytes
     zipped: bytes
     tag: str
+    media_type: str
 
     @classmethod
-    def of(cls, text: str) -> Self:
+    def of(cls, text: str, media_type: str = "text/html; charset=utf-8") -> Self:
         """Return the page with this text."""
         body = text.encode()
         zipped = gzip.compress(body, _GZIP_LEVEL, mtime=0)
-        return cls(body, zipped, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"')
+        return cls(body, zipped, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"', media_type)
 
 
 async def page(
@@ -211,13 +210,13 @@ async def render_page(
     request: Request, viewer: Viewer, template: str, values: Mapping[str, Any]
 ) -> RenderedPage:
     """Return the rendered page, which is only for this viewer."""
-    me = None
+    me, context = None, context_of(request)
     if viewer.person != NOBODY:
-        me = await context_of(request).store.people.get(viewer.person)
+        me = await context.store.people.get(viewer.person)
     # Not rendered in a thread: the event loop would then wait for the interpreter lock each time it
     # has sent something.
-    shown = {"me": me, "viewer": viewer, "here": request.url.path, **values}
-    return RenderedPage.of(render(template, shown))
+    frame = {"me": me, "viewer": viewer, "here": request.url.path, "site": context.public_url or ""}
+    return RenderedPage.of(render(template, {**frame, **values}))
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
@@ -244,7 +243,7 @@ def page_response(
     if takes_gzip(request):
         body = rendered.zipped
         headers["Content-Encoding"] = "gzip"
-    return Response(body, status, headers, media_type="text/html; charset=utf-8")
+    return Response(body, status, headers, media_type=rendered.media_type)
 
 
 def takes_gzip(request: Request) -> bool:

@@ -50,7 +50,7 @@ select distinct source from submissions where person = $1 and source <> $2
 insert into sources (sha256, text) values ($1, '') on conflict do nothing
 
 -- name: empty_submissions
-update submissions set source = $2, file_name = 'deleted', warning = '', profile = null, consent = 'never'
+update submissions set source = $2, file_name = 'deleted', warning = '', note = '', profile = null, consent = 'never'
 where person = $1
 
 -- name: delete_sources

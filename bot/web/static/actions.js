@@ -133,12 +133,4 @@
       form.removeAttribute("aria-busy");
     });
   }
-
-  // <button data-copy="ID"> copies a text.
-  for (const button of document.querySelectorAll("[data-copy]")) {
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-      button.textContent = "Copied";
-    });
-  }
 })();

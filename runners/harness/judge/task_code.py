@@ -98,12 +98,17 @@ class KernelTask(TaskCode):
         Without a reference, the `error` for another output is raised if it is one of `_FAULTS`.
         No limit on memory applies: the failed check may still hold nearly as much as is allowed.
         """
-        most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        lift_memory_limit()
         if self._reference is not None:
             self._check(data, self._reference(values.clone(data)))
         elif isinstance(error, _FAULTS):
             raise error
+
+
+def lift_memory_limit() -> None:
+    """Lift the limit until the end of a block of `memory_limited`."""
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def seed_generators(seed: int) -> None:

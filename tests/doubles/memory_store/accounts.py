@@ -68,6 +68,7 @@ class MemoryPeople:
                 source_hash=source_hash(""),
                 file_name="deleted",
                 warning="",
+                note="",
                 profile=None,
                 consent=SourceVisibility.NEVER,
             )

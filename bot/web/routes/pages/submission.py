@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
@@ -17,13 +17,16 @@ from bot.domain.status import JobStatus, SubmissionStatus, with_costs
 from bot.reports import history
 from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
+from bot.reports.profiles import Profile, profiles
 from bot.reports.standings import placement_line, standing_line
 from bot.reports.submission import VERDICT_WORDS, archives, evaluation_report, job_line, outcome
 from bot.services import comparison, standings, status
+from bot.services.shapes import shapes
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.markup import highlighted
+from bot.web.markup import highlighted, statement
 from bot.web.moderation import moderation_of
+from bot.web.shapes import Roofline, ShapeTable, roofline, shape_table
 from runners.contract.evaluation import SLOWER_MOST, CaseKind, CaseResult, Measurement, StopReason
 
 _STOPPED = {
@@ -91,6 +94,9 @@ class JobReport:
     job: JobStatus
     blocks: tuple[Block, ...]
     benchmarks: tuple[Benchmark, ...]
+    shapes: ShapeTable | None = None
+    roofline: Roofline | None = None
+    profiles: tuple[Profile, ...] = ()
 
 
 @router.get("/{number}")
@@ -104,8 +110,11 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
     shown, hidden = await _source(context, viewer, reading)
     person = await context.store.people.get(reading.submission.person)
     files = await status.read_files(context.store, context.clock, viewer, submission_id)
+    browser = await sessions.browser_of(request)
+    buttons = sessions.submission_buttons(browser, reading)
     values = {
         "title": f"Submission #{number}",
+        "card": f"/submissions/{number}/card.png",
         "status": reading,
         "submission": reading.submission,
         "board": reading.board,
@@ -115,9 +124,19 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         "outcome": outcome(reading),
         "verdict_words": set(VERDICT_WORDS.values()),
         "confirmations": list(confirmation_lines(reading)),
-        "buttons": sessions.submission_buttons(await sessions.browser_of(request), reading),
+        "buttons": buttons,
+        "note": await statement(reading.submission.note, "", ()) if reading.submission.note else "",
+        "may_note": buttons is not None and reading.submission.is_ranked,
+        "may_remove": browser is not None and viewer.sees_all,
+        "stamp": "" if browser is None else browser.stamp,
         "places": await _places(context, reading),
-        "job_reports": _job_reports(reading),
+        "job_reports": [
+            replace(
+                await _job_report(context, viewer, reading, each),
+                profiles=await asyncio.to_thread(profiles, files, each.job.gpu),
+            )
+            for each in reading.jobs
+        ],
         "code": None if shown is None else await highlighted(shown.text, shown.file_name),
         "hidden": hidden,
         "files": await asyncio.to_thread(archives, submission_id, files),
@@ -153,17 +172,18 @@ def _require_look(context: WebContext, viewer: Viewer, reading: SubmissionStatus
         raise UserError("hidden-source", f"{words}; an admin looks at it by a button on its page")
 
 
-def _job_reports(reading: SubmissionStatus) -> tuple[JobReport, ...]:
-    return tuple(
-        JobReport(
-            each,
-            ()
-            if each.evaluation is None
-            else evaluation_report(each.evaluation, cost=each.cost).blocks,
-            () if each.evaluation is None else benchmarks(each.evaluation.cases),
-        )
-        for each in reading.jobs
-    )
+async def _job_report(
+    context: WebContext, viewer: Viewer, reading: SubmissionStatus, job: JobStatus
+) -> JobReport:
+    if job.evaluation is None:
+        return JobReport(job, (), ())
+    blocks = evaluation_report(job.evaluation, cost=job.cost).blocks
+    timed = benchmarks(job.evaluation.cases)
+    if not timed:
+        return JobReport(job, blocks, ())
+    found = await shapes(context.store, viewer, reading, job.job.gpu)
+    times = [(each.number, each.spec, each.value) for each in timed]
+    return JobReport(job, blocks, timed, shape_table(times, found), roofline(times, found.works))
 
 
 async def _places(context: WebContext, reading: SubmissionStatus) -> list[str]:

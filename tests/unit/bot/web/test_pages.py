@@ -25,7 +25,7 @@ PAGES = (
     "/boards/vectoradd/gpus", "/queue", "/docs", "/docs/verdicts", "/people/{hostile}",
     "/submissions/{best}", "/submissions/{refused}", "/submissions/{running}",
     "/submissions/{best}/compare?with={refused}", "/competitions/Spring%20cup",
-    "/competitions/Later%20cup", "/nothing",
+    "/boards/sort/gallery", "/competitions/Later%20cup", "/nothing",
 )  # fmt: skip
 
 
@@ -199,18 +199,6 @@ async def test_many_people_are_leafed_through_and_keep_what_all_of_them_mean(
     monkeypatch.setattr(board, "_ROWS", 1)
     few = await asked(shown, "/boards/vectoradd?gpu=H100&version=1")
     assert "And 1 person more" in few.text
-
-
-async def test_the_season_is_data_and_a_table(shown: Exhibition) -> None:
-    answer = await asked(shown, "/boards/vectoradd/season.json?gpu=H100")
-    best, runs = answer.json()["series"]
-    assert best["stroke"] == "steps"
-    assert len(runs["points"]) == 28
-    assert (await asked(shown, "/boards/empty/season.json")).json() == {"series": []}
-    page = await asked(shown, "/boards/vectoradd/season?gpu=H100")
-    assert "each ranked run from 62" in page.text
-    assert page.text.count(">best so far</td>") == len(best["points"])
-    assert "<tbody>" not in (await asked(shown, "/boards/empty/season")).text
 
 
 async def test_a_submission_shows_its_samples_and_how_far_they_are_confirmed(

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from runners.harness.io_contract.reference import contains_nan, mismatch
+from runners.harness.supervision.process import memory_limited
 
 ONE = torch.ones(2, 3)
 
@@ -47,6 +48,14 @@ def test_differences_are_told(right: torch.Tensor, given: torch.Tensor, words: s
     found = compared(right, given)
     assert found is not None
     assert re.search(words, found)
+
+
+def test_a_difference_is_told_in_no_more_memory_than_a_comparison_takes() -> None:
+    right = torch.zeros(1 << 10, 1, 1, 1 << 13)
+    wrong = right + 1
+    with memory_limited(7 * right.nbytes):
+        assert compared(right, right) is None
+        assert "Avg difference: 1." in (compared(right, wrong) or "")
 
 
 def test_outputs_are_counted_and_named_by_their_place() -> None:

@@ -1,4 +1,4 @@
--- Links by which people invite themselves to a private board; names that people chose themselves.
+-- Links by which people invite themselves to a private board: they expire, are counted, and can be revoked.
 
 create table invite_links (
     id         bigint generated always as identity primary key,
@@ -16,6 +16,3 @@ comment on column invite_links.digest is 'A hash of the code, which is shown onc
 comment on column invite_links.most is 'How many people it can invite';
 comment on column invite_links.uses is 'How many people it has invited; people who were invited already do not count';
 create index invite_links_of_board on invite_links (board, id);
-
-alter table people add named_at timestamptz;
-comment on column people.named_at is 'When the person last chose their name on a page; null: they have the name that the front end reports';
