@@ -11,13 +11,15 @@ create table people (
     handle     text,
     skeleton   text,
     refused_skeleton text,
-    notices_offered bigint
+    notices_offered bigint,
+    named_at   timestamptz
 );
 comment on column people.conversation is 'Where the front end and the person have exchanged direct messages; null if they have not';
 comment on column people.handle is 'The user name at the front end, which nobody else there has; null where the identity is all that is known';
 comment on column people.skeleton is 'Equal for names that look alike, see bot.domain.names; null until a process of this version has computed it';
 comment on column people.refused_skeleton is 'Of the name that an admin reset: the person cannot choose it again';
 comment on column people.notices_offered is 'Under which submission notices of results were offered, which is done once; null: not yet';
+comment on column people.named_at is 'When the person last chose their name on a page; null: they have the name that the front end reports';
 create index people_by_skeleton on people (skeleton);
 comment on column people.identity is 'The door''s own name of the account, such as local:ada';
 

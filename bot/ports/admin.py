@@ -21,7 +21,14 @@ class People(Protocol):
     async def ensure(self, identity: str, name: str, handle: str = "") -> Person:
         """Return the person with this identity, created if new; a changed name is stored.
 
-        An empty handle leaves the stored one as it is. A name that was reset is not stored again.
+        An empty handle leaves the stored one as it is. The name stays if an admin reset this one,
+        or if the person has chosen another with `rename`.
+        """
+
+    async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
+        """Store the name that the person chose.
+
+        None if they chose one within the pause before, or if an admin reset one that looks like it.
         """
 
     async def get(self, person: PersonId) -> Person | None: ...

@@ -117,7 +117,7 @@ async def join(interaction: Interaction, code: app_commands.Range[str, 1, 300]) 
         viewer = await roles.viewer_of(interaction)
         store, typed = context_of(interaction).store, code.strip().rpartition("code=")[2]
         board = await invites.join_board(store, viewer, typed)
-        await answer.conclude(f"You can now see leaderboard {line(board.name)} and submit to it.")
+        await answer.conclude(f"You can now see the board {line(board.name)} and submit to it.")
 
 
 @app_commands.command(
