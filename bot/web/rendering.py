@@ -23,8 +23,7 @@ from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.names import split_handle
-from bot.domain.speedups import show_score, show_speed_up
-from bot.domain.times import show_time
+from bot.domain.times import show_score, show_speed_up, show_time
 from bot.reports import blocks, escaping
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from bot.web.markup import with_line

@@ -13,8 +13,8 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.records import StoredFile
 from bot.domain.scoring import ScoreValue, judged
-from bot.domain.speedups import of_ratio, show
 from bot.domain.status import JobStatus, SubmissionStatus, with_costs
+from bot.domain.times import describe_speed_up, speed_up_of
 from bot.reports import history
 from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
@@ -59,7 +59,7 @@ class Benchmark:
     def speed_up(self) -> str:
         """Return how many times faster than the reference it is; empty if that is unknown."""
         found = self.measured.vs_reference
-        return "" if found is None else show(of_ratio(found))
+        return "" if found is None else describe_speed_up(speed_up_of(found))
 
 
 def benchmarks(cases: Sequence[CaseResult]) -> tuple[Benchmark, ...]:
