@@ -23,10 +23,9 @@ from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.names import split_handle
-from bot.domain.speedups import show_score
+from bot.domain.speedups import show_score, show_speed_up
 from bot.domain.times import show_time
 from bot.reports import blocks, escaping
-from bot.reports.tasks import about
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from bot.web.markup import with_line
 
@@ -75,11 +74,11 @@ def query(values: Mapping[str, object]) -> str:
 
 
 FILTERS = {
-    "about": about,
     "upper_first": upper_first,
     "kind": kind,
     "query": query,
     "score": show_score,
+    "speed_up": show_speed_up,
     "time": show_time,
     "time_left": time_left,
     "moment": moment,
