@@ -245,6 +245,8 @@ class KnownPerson:
 
     identity: str
     name: str
+    handle: str = ""
+    """Their unique user name there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,18 +18,34 @@ from runners.contract.verdict import Verdict
 class People(Protocol):
     """Accounts."""
 
-    async def ensure(self, identity: str, name: str) -> Person:
-        """Return the person with this identity, created if new.
+    async def ensure(self, identity: str, name: str, handle: str = "") -> Person:
+        """Return the person with this identity, created if new; a changed name is stored.
 
-        A changed name is stored unless the person has chosen one with `rename`.
+        An empty handle leaves the stored one as it is. The name stays if an admin reset this one,
+        or if the person has chosen another with `rename`.
         """
 
     async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
-        """Store the name that the person chose; None if they chose one within the pause before."""
+        """Store the name that the person chose.
+
+        None if they chose one within the pause before, or if an admin reset one that looks like it.
+        """
 
     async def get(self, person: PersonId) -> Person | None: ...
 
     async def find(self, identity: str) -> Person | None: ...
+
+    async def reset_name(self, person: Person) -> Person | None:
+        """Replace the name by the handle, or the identity; None if the name has changed meanwhile.
+
+        The person cannot choose a name like the old one again.
+        """
+
+    async def offer_notices(self, person: PersonId, submission: SubmissionId) -> bool:
+        """Return whether notices of results are offered below this submission, and no other one."""
+
+    async def add_skeletons(self) -> int:
+        """Compute the skeletons that an earlier version did not store; return how many."""
 
     async def deleted(self) -> frozenset[PersonId]:
         """Return the accounts that their people deleted: of these only scores are left."""

@@ -9,6 +9,7 @@ from typing import Any
 from bot.domain.accounts import DELETED_NAME, SYSTEM_NAME, Person
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
+from bot.domain.names import skeleton
 from bot.domain.status import disclosed
 from bot.domain.submission import Submission
 from bot.ports import Clock, Store
@@ -150,7 +151,7 @@ LONGEST_NAME = 32
 """The most characters of a display name, as on Discord."""
 RENAME_PAUSE = timedelta(hours=1)
 """How long a chosen name stays before the person can choose another one."""
-_RESERVED = frozenset({SYSTEM_NAME.casefold(), DELETED_NAME.casefold()})
+_RESERVED = frozenset({skeleton(SYSTEM_NAME), skeleton(DELETED_NAME)})
 
 
 async def choose_name(store: Store, person: Person, typed: str) -> Person:
@@ -162,11 +163,14 @@ async def choose_name(store: Store, person: Person, typed: str) -> Person:
     if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
         message = f"a display name has 1 to {LONGEST_NAME} visible characters"
         raise UserError("bad-name", message)
-    if name.casefold() in _RESERVED:
+    if skeleton(name) in _RESERVED:
         raise UserError("bad-name", f"{name!r} is a name of Podium's own; choose another")
     subject, reason = f"person {person.identity}", f"{person.name} is now {name}"
     async with audited(store, person.id, "rename", subject, reason=reason) as tx:
         renamed = await tx.people.rename(person.id, name, RENAME_PAUSE)
         if renamed is None:
-            raise UserError("rate-limit", "a display name can be changed once an hour; try later")
+            message = (
+                "a display name can be changed once an hour, and not to one that an admin reset"
+            )
+            raise UserError("rate-limit", f"{message}; try another one, or later")
     return renamed

@@ -216,9 +216,13 @@ async def gallery(
     return Gallery(shown, False, tuple(winners), len(first) - len(winners))  # noqa: FBT003
 
 
-async def records_of(store: Store, clock: Clock, viewer: Viewer, board: Board) -> list[Score]:
-    """Return the records of a board on all of its GPU types, the newest first."""
+async def records_of(
+    store: Store, clock: Clock, viewer: Viewer, board_name: str
+) -> tuple[Board, list[Score]]:
+    """Return a board and its records on all of its GPU types, the newest first."""
+    board = await find_board(store, viewer, board_name)
     found: list[Score] = []
     for gpu in board.gpus:
         found += (await season(store, clock, viewer, board.name, gpu=gpu)).records
-    return sorted(found, key=lambda each: (each.submitted_at, each.submission), reverse=True)
+    found.sort(key=lambda each: (each.submitted_at, each.submission), reverse=True)
+    return board, found

@@ -1,5 +1,6 @@
 """Decisions of admins and owners about people and submissions; the current limits."""
 
+import secrets
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,6 +10,7 @@ from bot.domain.board import Board, Viewer
 from bot.domain.costs import NamedQuota, Quota, QuotaKey
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
+from bot.domain.notifications import name_notification
 from bot.domain.records import NamedLimit, SubmissionRules
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Ban, Exclusion, ExclusionKind, RateLimit
@@ -62,6 +64,26 @@ async def unban(store: Store, decision: Decision, identity: str) -> None:
     async with _audited(store, decision, "unban", f"person {identity}") as tx:
         if not await tx.moderation.unban(person):
             raise UserError("not-banned", "this person is not banned")
+
+
+async def reset_name(store: Store, decision: Decision, identity: str) -> Person:
+    """Replace a person's chosen name by their user name, and tell them; return them as they were.
+
+    They cannot choose a name that looks like it again, but any other. UserError if the name is the
+    user name already, or if it has changed in the meantime.
+    """
+    person = await _find_person(store, identity)
+    if not person.handle:
+        why = "Podium knows no user name of this person, only their identity; there is nothing else"
+        raise UserError("no-handle", f"{why} to show")
+    if not person.may_be_renamed:
+        raise UserError("same-name", f"{person.name} is this person's user name already")
+    noted = replace(decision, reason=f"{person.name}: {decision.reason}")
+    async with _audited(store, noted, "reset-name", f"person {identity}") as tx:
+        if await tx.people.reset_name(person) is None:
+            raise UserError("stale-match", "this person has just changed their name; try again")
+        await tx.outbox.put([name_notification(person, decision.reason, secrets.token_hex(8))])
+    return person
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +299,14 @@ def _audited(
 
 
 async def _person_id(store: Store, identity: str) -> PersonId:
+    return (await _find_person(store, identity)).id
+
+
+async def _find_person(store: Store, identity: str) -> Person:
     person = await store.people.find(identity)
     if person is None:
         raise UserError("unknown-person", "this person has no account here yet")
-    return person.id
+    return person
 
 
 async def submission_rules(store: Store) -> SubmissionRules:

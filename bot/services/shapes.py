@@ -72,5 +72,10 @@ async def _rivals(
 
 
 async def _times(store: Store, number: SubmissionId, gpu: str) -> Times:
+    return (await times_by_gpu(store, number)).get(gpu, {})
+
+
+async def times_by_gpu(store: Store, number: SubmissionId) -> dict[str, Times]:
+    """Return a submission's time of each benchmark on each GPU type, without asking who reads."""
     stored = await store.results.evaluations(number)
-    return next((times_of(each.evaluation) for each in stored if each.gpu == gpu), {})
+    return {each.gpu: times_of(each.evaluation) for each in stored}

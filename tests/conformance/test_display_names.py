@@ -78,3 +78,18 @@ async def test_a_choice_is_recorded_and_limited(scene: Scene, clock: ManualClock
     assert len(await scene.store.audit.rows(9)) == 1
     clock.advance(RENAME_PAUSE.total_seconds())
     assert (await choose_name(scene.store, renamed, "<b>'); --")).name == "<b>'); --"
+
+
+async def test_a_name_that_an_admin_reset_is_not_chosen_again(scene: Scene) -> None:
+    people = scene.store.people
+    mallory = await people.ensure("discord:9", "Mallory", "mallory")
+    rude = await people.rename(mallory.id, "Rude", HOUR)
+    assert rude is not None
+    reset = await people.reset_name(rude)
+    assert reset is not None
+    assert reset.name == "mallory"
+    assert await people.rename(mallory.id, "rude", timedelta()) is None
+    assert (await people.ensure("discord:9", "Mallory", "mallory")).name == "mallory"
+    chosen = await people.rename(mallory.id, "M", timedelta())
+    assert chosen is not None
+    assert chosen.name == "M"

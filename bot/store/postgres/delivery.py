@@ -119,7 +119,7 @@ def _delivery(row: Record) -> Delivery:
         key=row["key"],
         kind=NotificationKind(row["kind"]),
         addressee=row["addressee"],
-        board=BoardId(row["board"]),
+        board=None if row["board"] is None else BoardId(row["board"]),
         text=row["text"],
     )
     return Delivery(NotificationId(row["id"]), notification, row["tries"])

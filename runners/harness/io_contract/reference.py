@@ -84,8 +84,10 @@ def _value_mismatch(
     if not count:
         return None
     largest, mean = _largest_and_mean_difference(expected, actual)
+    first = first_place(wrong)
     return (
-        f"{count} of {wrong.numel()} elements differ, the first at {list(first_place(wrong))}. "
+        f"{count} of {wrong.numel()} elements differ; the first at {list(first)}: "
+        f"got {actual[first].item()}, expected {expected[first].item()}. "
         f"Max difference: {largest:g}. Avg difference: {mean:g}. "
         f"Tolerance: atol={atol:g}, rtol={rtol:g}."
     )

@@ -211,7 +211,8 @@ def _difference(want: object, got: object, tolerance: float) -> str | None:
         if isinstance(right, torch.Tensor) and isinstance(given, torch.Tensor):
             wrong = _tensor_difference(_widened(right), _widened(given), tolerance)
         else:
-            wrong = "" if _is_near(right, given, tolerance) else f"{right} is expected"
+            near = _is_near(right, given, tolerance)
+            wrong = "" if near else f"{given!r:.80}, {right!r:.80} is expected"
         if wrong:
             return place + wrong
     return None
@@ -237,5 +238,5 @@ def _tensor_difference(right: torch.Tensor, given: torch.Tensor, tolerance: floa
         return ""
     first = first_place(off)
     count = f"{int(off.sum())} of {off.numel()} elements differ"
-    values = f"{given[first].item()}, {right[first].item()} is expected"
+    values = f"got {given[first].item()}, expected {right[first].item()}"
     return f"{count} by more than {tolerance:g}; the first at {list(first)}: {values}"

@@ -83,6 +83,8 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "fsopen": (430, 430),
     "fspick": (433, 433),
     "init_module": (175, 105),
+    "io_setup": (206, 0),
+    "io_submit": (209, 2),  # no signal ends it, and a call may be for thousands of reads
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "io_uring_setup": (425, 425),
@@ -144,6 +146,7 @@ _IOCTL = (16, 29)
 _MEMFD_CREATE = (319, 279)
 _MINCORE = (27, 232)
 _PRCTL = (157, 167)
+_PRLIMIT = (302, 261)
 _SETSOCKOPT = (54, 208)
 _SOCKET = (41, 198)
 
@@ -237,6 +240,14 @@ def _refuse_long_range() -> list[Instruction]:
     return [(_IF_AT_LEAST, 0, 1, 1), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
 
 
+def _refuse_other_process() -> list[Instruction]:
+    """Refuse `prlimit` for a process by its id; 0 is the caller.
+
+    A submission could lower the limits of its task's own evaluation, before that writes its files.
+    """
+    return [(_IF_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+
+
 def _refuse_options() -> list[Instruction]:
     """Refuse options of `prctl`; those of new Linux kernels with EINVAL, as an old one does.
 
@@ -286,6 +297,7 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
     program += _on_argument(_CLONE[column], 0, _refuse_namespaces_and_siblings())
     program += _on_argument(_PRCTL[column], 0, _refuse_options())
+    program += _on_argument(_PRLIMIT[column], 0, _refuse_other_process())
     program += _on_argument(_FCNTL[column], 1, _restrict_descriptors())
     program += _on_argument(_FLOCK[column], 1, _ignore_shared_locks())
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from bot.domain.accounts import DELETED_NAME, Person, Rights, Token, TokenScope
 from bot.domain.board import SourceVisibility
 from bot.domain.errors import StoreError
-from bot.domain.ids import PersonId, TokenId
+from bot.domain.ids import PersonId, SubmissionId, TokenId
+from bot.domain.names import skeleton
 from bot.domain.records import RightsGrant
 from bot.domain.status import redacted
 from bot.ports import Clock
@@ -31,18 +32,22 @@ class MemoryPeople:
             return None
         if last is not None and last > now - pause:
             return None
+        if self._tables.refused_skeletons.get(person) == skeleton(name):
+            return None
         self._named_at[person] = now
         self._tables.people[person] = replace(known, name=storable(name))
         return self._tables.people[person]
 
-    async def ensure(self, identity: str, name: str) -> Person:
+    async def ensure(self, identity: str, name: str, handle: str = "") -> Person:
         known = await self.find(identity)
         if known is None:
             person_id = PersonId(self._tables.next_id())
             now = self._tables.clock.now()
             known = Person(person_id, storable(identity), storable(name), now)
-        is_chosen = known.id in self._named_at
-        person = known if is_chosen else replace(known, name=storable(name))
+        person = replace(known, handle=handle or known.handle)
+        is_refused = self._tables.refused_skeletons.get(person.id) == skeleton(name)
+        if person.id not in self._named_at and not is_refused:
+            person = replace(person, name=storable(name))
         self._tables.people[person.id] = person
         return person
 
@@ -53,6 +58,21 @@ class MemoryPeople:
         wanted = storable(identity)
         people = self._tables.people.values()
         return next((person for person in people if person.identity == wanted), None)
+
+    async def reset_name(self, person: Person) -> Person | None:
+        known = self._tables.people[person.id]
+        if known.name != person.name:
+            return None
+        self._tables.refused_skeletons[person.id] = skeleton(person.name)
+        known = replace(known, name=person.handle or person.identity)
+        self._tables.people[person.id] = known
+        return known
+
+    async def offer_notices(self, person: PersonId, submission: SubmissionId) -> bool:
+        return self._tables.notices_offered.setdefault(person, submission) == submission
+
+    async def add_skeletons(self) -> int:
+        return 0
 
     async def deleted(self) -> frozenset[PersonId]:
         people = self._tables.people.values()
@@ -88,7 +108,8 @@ class MemoryPeople:
         tables.conversations.pop(person.id, None)
         self._named_at.pop(person.id, None)
         identity = f"deleted:{person.id}"
-        tables.people[person.id] = replace(person, identity=identity, name=DELETED_NAME)
+        tables.people[person.id] = replace(person, identity=identity, name=DELETED_NAME, handle="")
+        tables.refused_skeletons.pop(person.id, None)
         return tuple(each for each in threads if each is not None)
 
 

@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.records import StoredFile
 from bot.domain.scoring import ScoreValue, judged
 from bot.domain.speedups import of_ratio, show
 from bot.domain.status import JobStatus, SubmissionStatus, with_costs
@@ -109,8 +110,6 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
     )
     person = await context.store.people.get(reading.submission.person)
     files = await status.read_files(context.store, context.clock, viewer, submission_id)
-    browser = await sessions.browser_of(request)
-    buttons = sessions.submission_buttons(browser, reading)
     values = {
         "title": f"Submission #{number}",
         "card": f"/submissions/{number}/card.png",
@@ -123,17 +122,11 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         "outcome": outcome(reading),
         "verdict_words": set(VERDICT_WORDS.values()),
         "confirmations": list(confirmation_lines(reading)),
-        "buttons": buttons,
+        "buttons": sessions.submission_buttons(await sessions.browser_of(request), reading),
         "note": await statement(reading.submission.note, "", ()) if reading.submission.note else "",
-        "may_note": buttons is not None and reading.submission.is_ranked,
-        "may_remove": browser is not None and viewer.sees_all,
-        "stamp": "" if browser is None else browser.stamp,
         "places": await _places(context, reading),
         "job_reports": [
-            replace(
-                await _job_report(context, viewer, reading, each),
-                profiles=await asyncio.to_thread(profiles, files, each.job.gpu),
-            )
+            await _with_profiles(await _job_report(context, viewer, reading, each), files)
             for each in reading.jobs
         ],
         "files": await asyncio.to_thread(archives, submission_id, files),
@@ -195,6 +188,11 @@ async def _job_report(
     found = await shapes(context.store, viewer, reading, job.job.gpu)
     times = [(each.number, each.spec, each.value) for each in timed]
     return JobReport(job, blocks, timed, shape_table(times, found), roofline(times, found.works))
+
+
+async def _with_profiles(report: JobReport, files: Sequence[StoredFile]) -> JobReport:
+    found = await asyncio.to_thread(profiles, files, report.job.job.gpu)
+    return replace(report, profiles=found)
 
 
 async def _places(context: WebContext, reading: SubmissionStatus) -> list[str]:

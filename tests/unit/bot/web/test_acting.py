@@ -362,7 +362,7 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
     door: WebContext, place: Place
 ) -> None:
     root = await admin_of(door, "root")
-    await place.person("eve")
+    await place.store.people.ensure("discord:9", "Rude", "mallory")
     submission = await place.submit(await place.person("eve"))
     number = str(submission.id)
     for time_ns, name in enumerate(("eve", "bob", "dan"), start=100):
@@ -372,6 +372,7 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
     deeds: list[tuple[str, dict[str, str]]] = [
         ("ban", {"who": "local:eve", "reason": "<i>forged</i>"}),
         ("unban", {"who": "local:eve"}),
+        ("reset-name", {"who": "discord:9", "reason": "rude"}),
         ("disqualify", {"submission": f"#{number}", "reason": "copied"}),
         ("requalify", {"submission": number}),
         ("pause", {"what": "board", "which": "vectoradd", "reason": "mending"}),

@@ -26,8 +26,8 @@ def test_the_largest_and_the_mean_difference_are_told() -> None:
     off = ONE.clone()
     off[1, 2] = 4.0
     assert compared(ONE, off) == (
-        "1 of 6 elements differ, the first at [1, 2]. Max difference: 3. Avg difference: 0.5. "
-        "Tolerance: atol=0.01, rtol=0.01."
+        "1 of 6 elements differ; the first at [1, 2]: got 4.0, expected 1.0. "
+        "Max difference: 3. Avg difference: 0.5. Tolerance: atol=0.01, rtol=0.01."
     )
 
 
@@ -38,7 +38,8 @@ def test_the_largest_and_the_mean_difference_are_told() -> None:
         (ONE, ONE.double(), "Dtype mismatch: ref=float32, custom=float64"),
         (ONE, ONE * math.nan, "6 of 6"),
         (ONE * math.nan, ONE * math.nan, "6 of 6"),
-        (ONE.bool(), ~ONE.bool(), "6 of 6"),
+        (ONE.bool(), ~ONE.bool(), r"at \[0, 0\]: got False, expected True"),
+        (torch.tensor(1.0), torch.tensor(math.nan), r"1 of 1 .* at \[\]: got nan, expected 1.0"),
         (ONE.int(), ONE.int() + 2, "Max difference: 2"),
         (ONE.half(), ONE.half() + 1, "Max difference: 1"),
         (ONE.to(torch.complex64), ONE.to(torch.complex64) * 1j, "6 of 6"),

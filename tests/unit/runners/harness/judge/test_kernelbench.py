@@ -126,7 +126,7 @@ def test_numbers_and_texts_of_an_output_are_compared_too(tmp_path: Path) -> None
     assert "is expected" in (refused(code, data, (x, total + 1, classes, done)) or "")
     assert "is expected" in (refused(code, data, (x, float("nan"), classes, done)) or "")
     assert "10 is expected" in (refused(code, data, (x, total, {"classes": 10**400}, done)) or "")
-    assert "done is expected" in (refused(code, data, (x, total, classes, "d")) or "")
+    assert "'d', 'done' is expected" in (refused(code, data, (x, total, classes, "d")) or "")
 
 
 def test_an_output_of_eight_bits_is_compared(tmp_path: Path) -> None:
@@ -143,6 +143,28 @@ def test_a_wrong_output_is_told_where_memory_is_short(tmp_path: Path) -> None:
     wrong = torch.ones(1 << 12, 1, 1, 1 << 12)
     with memory_limited(2 * wrong.nbytes):
         assert "first at [0, 0, 0, 0]" in (refused(code, data, wrong) or "")
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "kind", "words"),
+    [
+        (80, 7.0, "sum", None),
+        (80, 7.0003, "sum", None),  # within the tolerance of floats
+        (80, 0.0, "sum", ": 0.0, 7.0 is expected"),
+        (80, float("nan"), "sum", ": nan, 7.0"),
+        (81, 7.0, "sum", ": 81, 80 is expected"),
+        (80, 7.0, "mean", ": 'mean', 'sum' is expected"),
+        (True, 7.0, "sum", "is a bool, a int is expected"),
+    ],
+)
+def test_values_that_are_no_tensors_are_compared_too(
+    tmp_path: Path, count: int, total: float, kind: str, words: str | None
+) -> None:
+    code = with_forward(tmp_path, "return x, {'of': [x.numel(), 7.0, 'sum', None]}")
+    data = code.generate(CASE, 1)
+    found = refused(code, data, (data["inputs"][0], {"of": [count, total, kind, None]}))
+    assert (words or "") in (found or "")
+    assert (found is None) is (words is None)
 
 
 @pytest.mark.parametrize(

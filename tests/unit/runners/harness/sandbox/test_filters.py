@@ -134,6 +134,16 @@ def test_a_process_cannot_give_up_orphans_nor_claim_a_core_or_kernel_memory(
 
 
 @BOTH
+@given(pid=st.integers(0, 2**32 - 1))
+@example(pid=0)
+@example(pid=1)
+def test_a_process_sets_no_limits_but_its_own(machine: str, pid: int) -> None:
+    number = {"x86_64": 302, "aarch64": 261}[machine]
+    expected = REFUSED | errno.EPERM if pid else ALLOW
+    assert verdict(machine, number, pid) == expected
+
+
+@BOTH
 @given(length=st.integers(0, 2**64 - 1))
 def test_no_call_reads_which_pages_of_a_long_range_exist(machine: str, length: int) -> None:
     number = {"x86_64": 27, "aarch64": 232}[machine]
