@@ -100,7 +100,7 @@ async def _resume(
         await InteractionReply(asked, request.get("is_filled", False)).say(outcome)
         await context.store.interactions.finish(unfinished.id, owner)
         return
-    reset = RESUMED.set(ResumedInteraction(unfinished.id, owner, request["answers"]))
+    reset = RESUMED.set(ResumedInteraction(unfinished.id, owner))
     try:
         state.parse_interaction_create(payload)  # the command's task inherits `RESUMED`
     finally:

@@ -325,6 +325,19 @@ class InteractionRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """What an interaction asked a person, for as long as its token: what it needs to continue."""
+
+    id: str
+    asked: str
+    action: str
+    request: str
+    content: bytes = field(repr=False)
+    at: datetime
+    chosen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class OpenRequest:
     """A request that some process started and did not finish; `tries` includes this attempt."""
 
