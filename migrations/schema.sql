@@ -445,8 +445,14 @@ create table rate_limits (
     mode     text check (mode in ('test', 'benchmark', 'profile', 'ranked')),
     most     int not null check (most >= 1),
     window_s double precision not null check (window_s > 0),
-    unique nulls not distinct (board, mode)
+    person   bigint references people (id),
+    reason   text not null default '',
+    until    timestamptz,
+    unique nulls not distinct (board, mode, person)
 );
+comment on column rate_limits.person is 'The only person whom it limits; null: each person';
+comment on column rate_limits.reason is 'What that person is told';
+comment on column rate_limits.until is 'When it ends by itself; null: not until it is removed';
 comment on table rate_limits is 'Per person; null covers every board, or every mode';
 
 create table rooms (
@@ -1111,7 +1117,7 @@ create table source_prints (
 comment on table source_prints is 'Hashes of parts of the sources of ranked submissions, by which near-identical ones are found';
 create index source_prints_of_board on source_prints (board, person, submission desc);
 
--- What the Discord bot asked people, kept so that every process of the bot can continue after the answer.
+-- What the Discord bot asked people, so that each of its processes can continue.
 
 create table questions (
     id          text primary key,

@@ -161,10 +161,11 @@ class AuditPage:
 
 @dataclass(frozen=True, slots=True)
 class NamedLimit:
-    """A limit with the name of its board; None for one that covers every board."""
+    """A limit with the name of its board and its only person; None if it covers all of them."""
 
     limit: RateLimit
     board: str | None
+    person: Person | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,7 +275,17 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         "next": "90",
     },
     "RulesAnswer": {
-        "limits": [{"board": "softmax", "mode": "ranked", "most": 5, "window_s": 3600.0}],
+        "limits": [
+            {
+                "board": "softmax",
+                "mode": "ranked",
+                "most": 5,
+                "window_s": 3600.0,
+                "identity": None,
+                "reason": "",
+                "until": None,
+            }
+        ],
         "pause": None,
         "boards": {},
         "gpus": {"H100": "the cards are being cooled"},
