@@ -207,6 +207,7 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         "jobs": [_QUEUED],
         "exclusion": None,
         "warning": "",
+        "source_statement": "Only you and admins may read your source.",
         "unserved": [],
     },
     "ProfileFiles": {"files": [{"gpu": "H100", "name": "case-1.ncu-rep"}]},
