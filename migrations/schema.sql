@@ -7,9 +7,20 @@ create table people (
     identity   text not null unique,
     name       text not null,
     created_at timestamptz not null,
-    conversation text
+    conversation text,
+    handle     text,
+    skeleton   text,
+    refused_skeleton text,
+    notices_offered bigint,
+    named_at   timestamptz
 );
 comment on column people.conversation is 'Where the front end and the person have exchanged direct messages; null if they have not';
+comment on column people.handle is 'The user name at the front end, which nobody else there has; null where the identity is all that is known';
+comment on column people.skeleton is 'Equal for names that look alike, see bot.domain.names; null until a process of this version has computed it';
+comment on column people.refused_skeleton is 'Of the name that an admin reset: the person cannot choose it again';
+comment on column people.notices_offered is 'Under which submission notices of results were offered, which is done once; null: not yet';
+comment on column people.named_at is 'When the person last chose their name on a page; null: they have the name that the front end reports';
+create index people_by_skeleton on people (skeleton);
 comment on column people.identity is 'The door''s own name of the account, such as local:ada';
 
 create table boards (
@@ -78,10 +89,12 @@ create table submissions (
     warning      text not null default '',
     consent      text not null default 'never'
                  check (consent in ('after-deadline', 'always', 'never')),
+    note         text not null default '',
     foreign key (board, task_version) references task_versions (board, id)
 );
 comment on column submissions.consent is 'Who might read the source, as the board stated when it was submitted; a later change shows it to no more people';
 comment on column submissions.judged_again is 'An admin asked for it, so no quota of its person counts it';
+comment on column submissions.note is 'Markdown of its author, for those who may read the source; empty: none';
 comment on column submissions.profile is 'ProfileOptions as JSON text; null where nothing was asked for';
 comment on column submissions.warning is 'Why it may be no valid Python, where the door did not know for certain; empty where it did';
 create index submissions_of_person on submissions (person, id desc);
@@ -495,7 +508,7 @@ create unique index tokens_of_workers on tokens (label) where scope = 'worker' a
 
 create table listeners (
     addressee text not null,
-    kind      text not null check (kind in ('competition', 'deadline', 'lost-rank', 'record')),
+    kind      text not null check (kind in ('competition', 'deadline', 'lost-rank', 'record', 'result')),
     primary key (addressee, kind)
 );
 comment on table listeners is 'Nobody is told of anything without a row; an addressee is a door''s own word, such as discord:17';
@@ -510,7 +523,7 @@ create table outbox (
     key         text not null unique,
     kind        text not null,
     addressee   text not null,
-    board       bigint not null references boards (id),
+    board       bigint references boards (id),
     text        text not null,
     due         timestamptz not null,
     tries       int not null default 0,
@@ -521,6 +534,7 @@ create table outbox (
     check ((owner is null) = (lease_until is null)),
     check (refusal is null or done_at is not null)
 );
+comment on column outbox.board is 'Who may not see it is not told; null: the news is about the addressee''s own account';
 comment on column outbox.key is 'What makes two news the same; kept a while after delivery, so that none is told twice';
 create index outbox_waiting on outbox (due, id) where done_at is null;
 
@@ -631,6 +645,20 @@ comment on column entrants.attempts is 'How many scores count: those of submissi
 comment on column entrants.best is 'Whose score has the lowest upper end of them, of equal ones the earlier; the rule is bot.domain.scoring';
 comment on column entrants.refused is 'The newest submission''s of those whose ranked evaluation did not pass';
 create index entrants_of_person on entrants (person);
+
+create view shown_names as
+select people.id as person, task_version, gpu, case
+    when starts_with(people.identity, 'deleted:') then people.name
+    when position('@' in people.skeleton) > 0 or exists (
+        select from people as others join entrants on entrants.person = others.id
+        where others.skeleton = people.skeleton and others.id <> people.id
+            and entrants.task_version = leaderboards.task_version
+            and entrants.gpu = leaderboards.gpu
+    ) then people.name || ' (@' || coalesce(people.handle, people.identity) || ')'
+    else people.name
+end as name
+from people cross join leaderboards;
+comment on view shown_names is 'A person''s name on a leaderboard, with the handle where another person''s name there looks alike';
 
 create function move_leaderboard(of_version bigint, at_gpu text) returns void language sql as $$
     insert into leaderboards values (of_version, at_gpu, 1)
@@ -750,7 +778,9 @@ create trigger enter_counted after insert or delete on exclusions
 create trigger enter_recounted after update on exclusions
     for each row when (old.kind <> new.kind) execute function enter_anew();
 create trigger move_renamed after update on people
-    for each row when (old.name <> new.name) execute function move_renamed();
+    for each row
+    when ((old.name, old.handle, old.skeleton) is distinct from (new.name, new.handle, new.skeleton))
+    execute function move_renamed();
 create trigger move_timed after insert or update on reference_times
     for each row execute function move_reference();
 
@@ -1116,6 +1146,25 @@ create table source_prints (
 );
 comment on table source_prints is 'Hashes of parts of the sources of ranked submissions, by which near-identical ones are found';
 create index source_prints_of_board on source_prints (board, person, submission desc);
+
+-- Links by which people invite themselves to a private board.
+
+create table invite_links (
+    id         bigint generated always as identity primary key,
+    board      bigint not null references boards (id) on delete cascade,
+    creator    bigint not null references people (id),
+    digest     text not null unique,
+    most       int not null check (most > 0),
+    uses       int not null default 0 check (uses between 0 and most),
+    created_at timestamptz not null,
+    expires_at timestamptz not null,
+    revoked_at timestamptz
+);
+comment on table invite_links is 'One code serves every front end';
+comment on column invite_links.digest is 'A hash of the code, which is shown once and not stored';
+comment on column invite_links.most is 'How many people it can invite';
+comment on column invite_links.uses is 'How many people it has invited; people who were invited already do not count';
+create index invite_links_of_board on invite_links (board, id);
 
 -- What the Discord bot asked people, so that each of its processes can continue.
 

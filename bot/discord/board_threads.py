@@ -4,11 +4,11 @@ Each is created once, by one process under a lease in the store. A guild may hav
 threads; beyond `MOST_ACTIVE`, the least recently used private ones without a run are archived.
 """
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
 
 import discord
 import structlog
@@ -16,6 +16,7 @@ import structlog
 from bot.discord import channels, draw
 from bot.discord.context import FRONT_END, DiscordContext
 from bot.domain.board import Board
+from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId
 from bot.domain.submission import ThreadKey
 
@@ -25,8 +26,6 @@ MOST_ACTIVE = 800
 """With more active threads in a guild, old ones are archived; Discord allows 1,000."""
 _ARCHIVED_AT_ONCE = 20
 """The most threads that are archived before one is created."""
-_CREATION = timedelta(minutes=2)
-"""The lease of a creation, which may wait for Discord's rate limit."""
 _EXISTS = 160004
 """Discord's code when a message already has a thread."""
 _SEARCHED = 100
@@ -100,17 +99,34 @@ class GuildThreads:
         if known is not None and int(known) != lost:
             return int(known)
         owner = secrets.token_hex(8)
-        claims = await threads.claim(key, owner, _CREATION, str(lost) if lost else None)
+        claims = await threads.claim(key, owner, self.context.lease, str(lost) if lost else None)
         if claims is None:
             raise ThreadBusyError
         try:
-            async with self._with_room(guild):
+            async with self._renewed(key, owner), self._with_room(guild):
                 made = await create(may_exist=claims > 1)
         except BaseException:
             await threads.release(key, owner)
             raise
         await threads.save(key, owner, str(made))
         return made
+
+    @asynccontextmanager
+    async def _renewed(self, key: ThreadKey, owner: str) -> AsyncIterator[None]:
+        """Renew the lease during a creation, which may wait for Discord's rate limit."""
+        threads = self.context.store.board_threads
+
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(self.context.heartbeat_s)
+                with suppress(StoreError):
+                    await threads.renew(key, owner, self.context.lease)
+
+        renewing = asyncio.create_task(renew(), name="thread lease")
+        try:
+            yield
+        finally:
+            renewing.cancel()
 
     async def use(self, guild: discord.Guild, board: Board, person: PersonId, thread: int) -> None:
         """Unarchive a person's thread before something is sent or edited there."""

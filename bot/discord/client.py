@@ -1,15 +1,13 @@
-"""The Discord client, its rate limits, and `serve`, which reconnects after failures."""
+"""The Discord client, and `serve`, which reconnects after failures."""
 
 import asyncio
 import hashlib
 import json
 import logging
 import math
-from collections.abc import AsyncIterator, Coroutine, Hashable
-from contextlib import asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Literal
-from weakref import WeakValueDictionary
 
 import aiohttp
 import discord
@@ -18,7 +16,6 @@ from discord import app_commands
 from discord.backoff import ExponentialBackoff
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
-from discord.webhook.async_ import AsyncWebhookAdapter
 from typing_extensions import override
 from yarl import URL
 
@@ -36,6 +33,8 @@ from bot.discord import interaction_claims as claims
 from bot.discord.alerts import AlertSender
 from bot.discord.context import DiscordContext, DiscordSettings
 from bot.discord.publication_thread import run_publications
+from bot.discord.requests import limit_requests
+from bot.discord.result_notices import NoticeButton
 from bot.discord.submission_thread import run_displays
 from bot.discord.unfinished import run_resumption
 from bot.domain.errors import SetupError, StoreError
@@ -93,7 +92,7 @@ class PodiumClient(discord.Client):
         self.add_dynamic_items(
             *(buttons.SubmissionButton, buttons.BoardButton, buttons.CheckButton),
             *(standings_view.PageButton, standings_view.PageSelect),
-            *(standings_view.StandingsGpuSelect, pagination.ListPageButton),
+            *(standings_view.StandingsGpuSelect, pagination.ListPageButton, NoticeButton),
         )
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)
@@ -258,92 +257,3 @@ def _latency_s(client: PodiumClient) -> float | None:
     if client.is_closed() or not client.is_ready():
         return None
     return math.inf if math.isnan(client.latency) else client.latency
-
-
-RESPONSE_TIMEOUT_S = 15.0
-"""Seconds after which a request without a response is given up."""
-REQUESTS_PER_S = 40
-"""Requests per second. Discord allows a bot 50, and discord.py slows down only after a refusal."""
-_WITHOUT_LIMIT = ("/interactions", "/webhooks")
-"""Replies to interactions do not count toward the limit, and never wait."""
-
-
-@dataclass(frozen=True, slots=True)
-class _TimedSession:
-    """A session whose requests are given up without a response: a hung one blocks its answer."""
-
-    session: aiohttp.ClientSession
-
-    def request(self, method: str, url: str, **arguments: Any) -> Any:  # noqa: ANN401  aiohttp's
-        return self.session.request(method, url, timeout=_timeout(), **arguments)
-
-
-def _timeout() -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(
-        total=None, sock_connect=RESPONSE_TIMEOUT_S, sock_read=RESPONSE_TIMEOUT_S
-    )
-
-
-_send_answer: Any = AsyncWebhookAdapter.request
-
-
-async def _send_answer_in_time(
-    adapter: AsyncWebhookAdapter,
-    route: Route,
-    session: aiohttp.ClientSession,
-    **arguments: Any,  # noqa: ANN401  what discord.py passes
-) -> Any:  # noqa: ANN401  what it returns
-    """Send the answer to an interaction, for which discord.py waits five minutes."""
-    return await _send_answer(adapter, route, _TimedSession(session), **arguments)
-
-
-AsyncWebhookAdapter.request = _send_answer_in_time  # type: ignore[assignment,method-assign]
-
-
-@dataclass(slots=True)
-class RequestSpacer:
-    """Allows `most` requests in any second, and one at a time per key.
-
-    A slot is free again a second after the response, because Discord counts requests when they
-    arrive, which is at the latest when it responds.
-    """
-
-    most: int = REQUESTS_PER_S
-    slots: asyncio.Semaphore = field(init=False)
-    locks: WeakValueDictionary[Hashable, asyncio.Lock] = field(default_factory=WeakValueDictionary)
-
-    def __post_init__(self) -> None:
-        """Start with all slots free."""
-        self.slots = asyncio.Semaphore(self.most)
-
-    @asynccontextmanager
-    async def slot(self, key: Hashable | None = None) -> AsyncIterator[None]:
-        """Wait for a slot; the key is free again when the block ends."""
-        lock = nullcontext() if key is None else self.locks.setdefault(key, asyncio.Lock())
-        async with lock:
-            await self.slots.acquire()
-            try:
-                yield
-            finally:
-                asyncio.get_running_loop().call_later(1.0, self.slots.release)
-
-
-def limit_requests(client: discord.Client) -> None:
-    """Limit the requests per second, and send requests of one kind to a channel one by one.
-
-    discord.py has no option for this. With several requests in flight, it can exceed a channel's
-    limit: when the window restarts, it does not count the requests that are still unanswered.
-    """
-    http: Any = client.http
-    send = http.request
-    spacer = RequestSpacer()
-
-    async def request(route: Route, **arguments: Any) -> Any:  # noqa: ANN401  what discord.py passes
-        if route.path.startswith(_WITHOUT_LIMIT):
-            return await send(route, timeout=_timeout(), **arguments)
-        in_channel = route.channel_id is not None
-        key = (route.method, route.path, route.channel_id) if in_channel else None
-        async with spacer.slot(key):
-            return await send(route, timeout=_timeout(), **arguments)
-
-    http.request = request

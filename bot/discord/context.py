@@ -52,7 +52,7 @@ class DiscordContext:
     async def person(self, user: discord.User | discord.Member) -> Person:
         """Return the account of a Discord user, under their display name."""
         name = user.global_name or user.name
-        return await self.store.people.ensure(f"{FRONT_END}:{user.id}", name)
+        return await self.store.people.ensure(f"{FRONT_END}:{user.id}", name, user.name)
 
 
 def interaction_key(interaction: Interaction) -> str:

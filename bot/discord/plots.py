@@ -6,28 +6,24 @@ chart to draw.
 
 import math
 import textwrap
-import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from io import BytesIO
-from itertools import groupby
 from threading import Lock
 from typing import TypeAlias
 
 import matplotlib as mpl
-from anyascii import anyascii
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
-from matplotlib.ft2font import FT2Font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from bot.reports import escaping
 from bot.reports.blocks import Chart, Point, Series, Stroke
-from bot.reports.escaping import one_line
 
 mpl.rcParams["text.parse_math"] = False  # a dollar sign in a name is only a character
 _PAPER, _INK, _QUIET_INK, _QUIET = "#ffffff", "#1f2328", "#818b98", "#d0d7de"
@@ -209,15 +205,5 @@ def drawable(text: str, most: int = _NAME) -> str:
     characters and no emoji. The tables below a picture have every name unchanged.
     """
     font = font_manager.get_font(font_manager.findfont("DejaVu Sans"))
-    runs = groupby(one_line(text), lambda letter: _is_drawable(letter, font))
-    text = "".join(
-        "".join(letters) if is_drawable else anyascii("".join(letters))
-        for is_drawable, letters in runs
-    )
+    text = escaping.drawable(text, lambda one: bool(font.get_char_index(ord(one))))
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _is_drawable(letter: str, font: FT2Font) -> bool:
-    """Return whether the font has the character and it is written from left to right."""
-    right_to_left = unicodedata.bidirectional(letter) in {"R", "AL", "AN"}
-    return bool(font.get_char_index(ord(letter))) and not right_to_left

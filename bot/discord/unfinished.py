@@ -13,8 +13,9 @@ import structlog
 from bot.discord.context import FRONT_END, DiscordContext
 from bot.discord.interaction_claims import RESUMED, ResumedInteraction
 from bot.discord.responses import InteractionReply, is_temporary
-from bot.domain.errors import StoreError
+from bot.domain.errors import StoreError, UserError
 from bot.domain.records import REQUEST_TTL, OpenRequest
+from bot.domain.submission import IdempotencyKey
 
 POLL_S = 1.0
 """Seconds between two polls for interactions that no process holds."""
@@ -50,11 +51,9 @@ async def resume_unfinished(client: discord.Client, context: DiscordContext) -> 
     """Claim unheld interactions and dispatch them again; return how many."""
     owner, interactions = secrets.token_hex(8), context.store.interactions
     claimed = await interactions.claim_unfinished(FRONT_END, owner, context.lease, EXPIRED_FOR)
-    is_available = True
     for each in claimed:
-        is_available = is_available and await _try_to_resume(client, context, each, owner)
-        if not is_available:
-            await interactions.release(each.id, owner, context.lease)
+        if not await _try_to_resume(client, context, each, owner):
+            break  # the others are claimed again after their lease
     return len(claimed)
 
 
@@ -86,13 +85,16 @@ async def _resume(
     if payload is None:
         payload = await _direct_event(client, unfinished, request)
         why = "I can no longer reach the server"
-    elif unfinished.tries > MAX_ATTEMPTS:
+    elif unfinished.tries >= MAX_ATTEMPTS:
         why = f"it was started {MAX_ATTEMPTS} times, and the bot stopped each time"
     elif context.clock.now() - unfinished.at > REQUEST_TTL:
         why = "it is more than a day old"
     state: Any = client._connection  # noqa: SLF001  no public way to dispatch again
     outcome = request.get("outcome")  # of a process that ended before it could say it
     if outcome is None and why is not None:
+        if await _has_submitted(context, request, unfinished.id):  # its display shows that
+            await context.store.interactions.finish(unfinished.id, owner, keep_token=True)
+            return
         _log.warning("given up", action="interaction_given_up", id=unfinished.id, why=why)
         outcome = GIVEN_UP.format(why=why)
     if outcome is not None:
@@ -100,11 +102,25 @@ async def _resume(
         await InteractionReply(asked, request.get("is_filled", False)).say(outcome)
         await context.store.interactions.finish(unfinished.id, owner)
         return
+    if not await context.store.interactions.begin(unfinished.id, owner, context.lease):
+        return
     reset = RESUMED.set(ResumedInteraction(unfinished.id, owner))
     try:
         state.parse_interaction_create(payload)  # the command's task inherits `RESUMED`
     finally:
         RESUMED.reset(reset)
+
+
+async def _has_submitted(context: DiscordContext, request: dict[str, Any], key: str) -> bool:
+    """Return whether an earlier attempt stored a submission."""
+    person = await context.store.people.find(f"{FRONT_END}:{request['user']}")
+    if person is None:
+        return False
+    try:
+        found = await context.store.submissions.first(person.id, IdempotencyKey(key, ""))
+    except UserError:  # the digest differs, because only the attempt knew it
+        return True
+    return found is not None
 
 
 async def _event_now(

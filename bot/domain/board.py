@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from bot.domain.errors import UserError
-from bot.domain.ids import BoardId, PersonId, TaskVersionId
+from bot.domain.ids import BoardId, InviteLinkId, PersonId, TaskVersionId
 from runners.contract.gpus import gpu_types
 from runners.contract.task import Grader, Mode, TaskDefinition
 
@@ -191,6 +191,30 @@ class TaskVersion:
     digest: str
     definition: TaskDefinition
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewInviteLink:
+    """A link to store; `digest` is a hash of its code."""
+
+    board: BoardId
+    creator: PersonId
+    digest: str
+    most: int
+    """How many people it can invite."""
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class InviteLink:
+    """A link by which people invite themselves to a board; it has invited `uses` of `most`."""
+
+    id: InviteLinkId
+    board: BoardId
+    most: int
+    uses: int
+    created_at: datetime
+    expires_at: datetime
 
 
 ANY = "any"

@@ -16,6 +16,7 @@ AuditId = NewType("AuditId", int)
 CompetitionId = NewType("CompetitionId", int)
 ConfirmationId = NewType("ConfirmationId", int)
 FinalId = NewType("FinalId", int)
+InviteLinkId = NewType("InviteLinkId", int)
 
 
 NO_SUBMISSION = SubmissionId(0)

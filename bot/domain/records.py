@@ -246,6 +246,8 @@ class KnownPerson:
 
     identity: str
     name: str
+    handle: str = ""
+    """Their unique user name there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +342,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A request that some process started and did not finish; `tries` includes this attempt."""
+    """A request that some process did not finish; `tries` counts the attempts that were begun."""
 
     id: str
     request: str

@@ -123,26 +123,43 @@ def _checked_kernels(tree: ast.Module) -> Iterator[str]:
                 pass
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The operations and bytes of memory that a workload needs, and the rates of the card."""
+
+    flops: float
+    bytes: float
+    peak: Peak
+
+    @property
+    def floor_ns(self) -> float | None:
+        """The least time that the memory allows; None unless memory certainly limits it."""
+        memory_s = self.bytes / self.peak.bytes_per_s
+        return memory_s * 1e9 if memory_s > self.flops / self.peak.fp32_per_s else None
+
+
+def works(task: TaskDefinition, gpu: str) -> dict[str, Work]:
+    """Return what each benchmark needs, by its spec; empty if task or card do not tell."""
+    card = GPU_TYPES.get(gpu)
+    if card is None or task.bytes is None or not task.lower_bound:
+        return {}
+    try:
+        return {
+            each.spec: Work(amount(task.flops, each), amount(task.bytes, each), card.peak)
+            for each in task.benchmarks
+        }
+    except FormulaError:
+        return {}
+
+
 def speed_of_light(task: TaskDefinition, gpu: str) -> float | None:
     """Return the least ranked time in ns that the card's memory allows; None if it is unknown.
 
     The times of several workloads are combined as the task's `ranking_by` says.
     """
-    card = GPU_TYPES.get(gpu)
-    if card is None or task.bytes is None or not task.lower_bound:
-        return None
-    try:
-        floors = list(_floors(task, card.peak))
-    except FormulaError:
-        return None
-    if not floors or None in floors:
-        return None
+    known = works(task, gpu)
+    floors = [known[each.spec].floor_ns for each in task.timed(Mode.RANKED)] if known else []
     times = [ScoreValue(each, 0.0) for each in floors if each is not None]
+    if not times or len(times) < len(floors):
+        return None
     return combine(task.ranking_by, times).time_ns
-
-
-def _floors(task: TaskDefinition, peak: Peak) -> Iterator[float | None]:
-    for workload in task.timed(Mode.RANKED):
-        memory_s = amount(task.bytes, workload) / peak.bytes_per_s
-        arithmetic_s = amount(task.flops, workload) / peak.fp32_per_s
-        yield memory_s * 1e9 if memory_s > arithmetic_s else None

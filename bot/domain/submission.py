@@ -181,6 +181,8 @@ class Submission:
     """Why it may be invalid Python, if that was uncertain when it was accepted."""
     consent: SourceVisibility = SourceVisibility.ALWAYS
     """Who might read its source, as its board stated when it was submitted."""
+    note: str = ""
+    """What its author says about it, in Markdown."""
 
     @property
     def is_ranked(self) -> bool:

@@ -105,6 +105,15 @@ def show_factor(factor: float) -> str:
     return f"{factor:.{min(_decimals(factor, digits), 3)}f}x"
 
 
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+
+
+def show_rate(per_s: float) -> str:
+    """Return a rate per second with three digits and a prefix, such as `3.35 T`."""
+    scale, prefix = next((each for each in _PREFIXES if per_s >= 0.9995 * each[0]), _PREFIXES[-1])
+    return f"{per_s / scale:.3g} {prefix}".rstrip()
+
+
 def common_unit(times_ns: Sequence[float]) -> tuple[float, str]:
     """Return one unit for these times, chosen by the smallest: its nanoseconds and its name."""
     return _unit(min(times_ns, default=1.0))

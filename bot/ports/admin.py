@@ -6,8 +6,9 @@ from typing import Protocol
 
 from bot.domain.accounts import Person
 from bot.domain.alerts import AlertMessage, Unprinted
+from bot.domain.board import InviteLink, NewInviteLink
 from bot.domain.costs import GpuTime, Prices, Quota, QuotaKey, Usage
-from bot.domain.ids import BoardId, PersonId, SubmissionId
+from bot.domain.ids import BoardId, InviteLinkId, PersonId, SubmissionId
 from bot.domain.records import DayCount, Schema, Tally
 from bot.domain.submission import Ban, Exclusion, RateLimit
 from runners.contract.task import Mode
@@ -17,12 +18,34 @@ from runners.contract.verdict import Verdict
 class People(Protocol):
     """Accounts."""
 
-    async def ensure(self, identity: str, name: str) -> Person:
-        """Return the person with this identity, created if new; a changed name is stored."""
+    async def ensure(self, identity: str, name: str, handle: str = "") -> Person:
+        """Return the person with this identity, created if new; a changed name is stored.
+
+        An empty handle leaves the stored one as it is. The name stays if an admin reset this one,
+        or if the person has chosen another with `rename`.
+        """
+
+    async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
+        """Store the name that the person chose.
+
+        None if they chose one within the pause before, or if an admin reset one that looks like it.
+        """
 
     async def get(self, person: PersonId) -> Person | None: ...
 
     async def find(self, identity: str) -> Person | None: ...
+
+    async def reset_name(self, person: Person) -> Person | None:
+        """Replace the name by the handle, or the identity; None if the name has changed meanwhile.
+
+        The person cannot choose a name like the old one again.
+        """
+
+    async def offer_notices(self, person: PersonId, submission: SubmissionId) -> bool:
+        """Return whether notices of results are offered below this submission, and no other one."""
+
+    async def add_skeletons(self) -> int:
+        """Compute the skeletons that an earlier version did not store; return how many."""
 
     async def deleted(self) -> frozenset[PersonId]:
         """Return the accounts that their people deleted: of these only scores are left."""
@@ -31,6 +54,28 @@ class People(Protocol):
         """Delete what belongs to the person, except for scores and GPU time without their name.
 
         Returns the person's private threads, in the front end's own words.
+        """
+
+
+class InviteLinks(Protocol):
+    """Links by which people invite themselves to boards."""
+
+    async def add(self, link: NewInviteLink) -> InviteLink:
+        """Store a new link."""
+
+    async def of(self, board: BoardId) -> tuple[InviteLink, ...]:
+        """Return a board's links that are neither revoked nor expired, oldest first."""
+
+    async def revoke(self, board: BoardId, link: InviteLinkId) -> bool:
+        """Revoke a link of this board; False when it has none that is valid."""
+
+    async def find(self, digest: str) -> InviteLink | None:
+        """Return the link with this digest, unless it is revoked or expired."""
+
+    async def use(self, digest: str, identity: str) -> BoardId | None:
+        """Invite this identity to the link's board and count it; None if the link is not valid.
+
+        An identity that was invited already is not counted.
         """
 
 

@@ -101,6 +101,9 @@ class BoardThreads(Protocol):
         None when it exists, or when another owner holds it.
         """
 
+    async def renew(self, key: ThreadKey, owner: str, lease: timedelta) -> bool:
+        """Renew the lease; False when another owner has taken over."""
+
     async def save(self, key: ThreadKey, owner: str, thread: str) -> bool:
         """Store the created thread and end the claim; False when another owner has taken over."""
 
@@ -123,7 +126,10 @@ class Interactions(Protocol):
     async def claim_unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
     ) -> tuple[OpenRequest, ...]:
-        """Claim a few whose lease expired this long ago, oldest first; each claim is an attempt."""
+        """Claim a few whose lease expired this long ago, oldest first; that is no attempt yet."""
+
+    async def begin(self, interaction: str, owner: str, lease: timedelta) -> bool:
+        """Count an attempt, and renew the lease; False when another owner has taken over."""
 
     async def renew(self, interaction: str, owner: str, lease: timedelta) -> bool:
         """Renew a lease, even an expired one; False when another owner has taken over."""

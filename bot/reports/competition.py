@@ -1,18 +1,19 @@
-"""A competition: its boards with their dates, and the overall ranking, also as CSV and rows."""
+"""A competition: its boards with their dates, and the overall ranking; as CSV and as a calendar."""
 
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 
 from bot.domain.api.boards import ExportCompetition, ExportPiece, ExportRows
+from bot.domain.board import Board
 from bot.domain.competition import Competition, CompetitionStandings, OverallEntry, PointsRule
 from bot.domain.publication import Draft
 from bot.domain.times import show_deadline
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
-from bot.reports.escaping import escape_formula
+from bot.reports.escaping import escape_formula, one_line
 from bot.reports.export import ROWS_PER_PART, DataTable, Field, Kind, Row
 
 _BOARDS = (Column("board"), Column("GPU types"), Column("opens"), Column("closes"))
@@ -210,3 +211,72 @@ def _points_rows(found: CompetitionStandings) -> Iterator[Row]:
                     "gpu": gpu,
                     "points": points,
                 }
+
+
+_LINE_BYTES = 75
+"""The most bytes of a line; a longer one goes on in the next, after a space."""
+_ESCAPED = str.maketrans({"\\": "\\\\", ";": "\\;", ",": "\\,"})
+Address = Callable[[str, str], str]
+"""Returns the address of a page of `competitions` or `boards` by name."""
+
+
+def schedule_calendar(competition: Competition, now: datetime, address: Address) -> str:
+    """Return an event for each board, from its opening to its deadline.
+
+    A competition whose boards the viewer may not see yet is one event, its opening.
+    """
+    stamp = _moment(now.replace(minute=0, second=0, microsecond=0))
+    lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Podium//Competitions//EN"]
+    lines.append(f"X-WR-CALNAME:{_text(competition.name)}")
+    for event in _events(competition, address):
+        lines += ["BEGIN:VEVENT", f"DTSTAMP:{stamp}", *event, "TRANSP:TRANSPARENT", "END:VEVENT"]
+    lines.append("END:VCALENDAR")
+    return "".join(f"{part}\r\n" for line in lines for part in _folded(line))
+
+
+def _events(competition: Competition, address: Address) -> Iterator[Sequence[str]]:
+    """Yield the properties of each event."""
+    name, page = competition.name, address("competitions", competition.name)
+    if not competition.boards:
+        yield _event(page, f"{name} opens", page, (competition.opens_at, None))
+    for board in competition.boards:
+        seen = bool(board.gpus)  # of a board that has not opened, only name and date are known
+        link = address("boards", board.name) if seen else page
+        summary = f"{board.name} ({name})" if board.deadline else f"{board.name} opens ({name})"
+        yield _event(f"{page}#{board.id}", summary, link, _dates(competition, board))
+
+
+def _dates(competition: Competition, board: Board) -> tuple[datetime, datetime | None]:
+    opens, closes = board.rules.opens_at or competition.opens_at, board.deadline
+    if closes is not None and closes <= opens:
+        return closes, None
+    return opens, closes
+
+
+def _event(
+    uid: str, summary: str, link: str, dates: tuple[datetime, datetime | None]
+) -> Sequence[str]:
+    start, end = dates
+    ends = () if end is None else (f"DTEND:{_moment(end)}",)
+    about = f"SUMMARY:{_text(summary)}", f"URL:{link}"
+    return f"UID:{uid}", f"DTSTART:{_moment(start)}", *ends, *about
+
+
+def _moment(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+
+
+def _text(words: str) -> str:
+    return one_line(words).translate(_ESCAPED)
+
+
+def _folded(line: str) -> Iterator[str]:
+    """Yield the parts of a line, which end between characters."""
+    part, size = "", 0
+    for character in line:
+        length = len(character.encode("utf-8", "replace"))
+        if size + length > _LINE_BYTES:
+            yield part
+            part, size = " ", 1
+        part, size = part + character, size + length
+    yield part

@@ -1,9 +1,12 @@
-"""Makes untrusted text safe for terminals and spreadsheets."""
+"""Makes untrusted text safe for terminals, spreadsheets and pictures."""
 
 import gzip
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
+from itertools import groupby
 
+from anyascii import anyascii
 from rich.cells import cell_len
 
 from bot.reports.blocks import Attachment, Table
@@ -11,11 +14,13 @@ from bot.reports.blocks import Attachment, Table
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\n]*?(?:\x07|\x1b\\|(?=\n)|$)|[ -/]*[0-~])"
 )
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+)
 
 
 def clean(text: str) -> str:
-    """Remove terminal escapes, control and direction marks; keep tabs and newlines."""
+    """Remove escapes, control and direction marks, noncharacters; keep tabs and newlines."""
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROLS.sub("", _ESCAPES.sub("", unified))
 
@@ -23,6 +28,24 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """Return the cleaned text on one line."""
     return " ".join(clean(text).split())
+
+
+def drawable(text: str, has_glyph: Callable[[str], bool]) -> str:
+    """Return the text on one line, transliterated where a font cannot draw it.
+
+    `has_glyph` says whether the font has a character. Those that are written from right to left are
+    transliterated too, because pictures are drawn from left to right.
+    """
+
+    def can_draw(character: str) -> bool:
+        return has_glyph(character) and unicodedata.bidirectional(character) not in {
+            "R",
+            "AL",
+            "AN",
+        }
+
+    runs = groupby(one_line(text), can_draw)
+    return "".join("".join(run) if is_drawn else anyascii("".join(run)) for is_drawn, run in runs)
 
 
 def table_lines(table: Table) -> Iterator[str]:

@@ -1,18 +1,22 @@
-"""What a person has submitted, on one board or on all, and the results."""
+"""What a person has submitted, with the results; a board's records and winning kernels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from bot.domain.accounts import Person
 from bot.domain.board import Board, Viewer
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PersonId, SubmissionId, is_system_submission
-from bot.domain.leaderboard import OwnStanding, PersonalBoard
+from bot.domain.leaderboard import BoardStandings, OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
-from bot.ports import Store
+from bot.domain.scoring import Score, Standing
+from bot.domain.submission import Submission
+from bot.ports import Clock, Store
 from bot.services.lookup import board_of, find_board, visible_boards
-from bot.services.standings import leaderboard, task_version
+from bot.services.standings import board_standings, leaderboard, season, task_version
+from bot.services.status import shows_sources
 
 
 async def submission_history(
@@ -117,6 +121,23 @@ class PersonProfile:
     past: tuple[HistoryEntry, ...]
     own: bool
 
+    @property
+    def best_first(self) -> tuple[PersonStanding, ...]:
+        """Return the standings by rank, among equal ranks those with more people first."""
+
+        def order(place: PersonStanding) -> tuple[int, int]:
+            return place.own.standing.rank, -place.own.entries
+
+        return tuple(sorted(self.standings, key=order))
+
+    def medals(self, now: datetime, *, won: bool) -> tuple[int, int, int]:
+        """Return how many first, second and third places the person has.
+
+        They are `won` on boards that have closed; on the others they can still be lost.
+        """
+        held = [each.own.standing.rank for each in self.standings if each.board.is_open(now) != won]
+        return held.count(1), held.count(2), held.count(3)
+
 
 async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> PersonProfile:
     """Return a profile; UserError `unknown-person` when the viewer may not know of the person."""
@@ -150,3 +171,58 @@ def _is_shown(entry: HistoryEntry, boards: Mapping[BoardId, Board], viewer: View
     if board is None or not submission.is_ranked:
         return False
     return board.belongs_to(viewer) or not is_system_submission(submission.id)
+
+
+_LAST_RANK = 3
+_MOST_WINNERS = 10
+"""The most kernels that are shown; many people may share a rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """A kernel with one of the first three ranks, and its source."""
+
+    standing: Standing
+    submission: Submission
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gallery:
+    """The winning kernels of a leaderboard; none while its board is open."""
+
+    leaderboard: BoardStandings
+    is_open: bool
+    winners: tuple[Winner, ...]
+    hidden: int
+    """How many winners there are whose sources the board does not show."""
+
+
+async def gallery(
+    store: Store, clock: Clock, viewer: Viewer, board_name: str, *, gpu: str | None = None
+) -> Gallery:
+    """Return the winning kernels whose sources everyone who sees the board may read."""
+    shown = (await board_standings(store, viewer, board_name, gpu))[0]
+    if shown.board.is_open(clock.now()):
+        return Gallery(shown, is_open=True, winners=(), hidden=0)
+    first = [each for each in shown.entries if each.rank <= _LAST_RANK][:_MOST_WINNERS]
+    found = await store.submissions.several([each.score.submission for each in first])
+    readable = {each.id: each for each in found if shows_sources(shown.board, clock, each)}
+    winners = [
+        Winner(each, readable[number], await store.submissions.source(number))
+        for each in first
+        if (number := each.score.submission) in readable
+    ]
+    return Gallery(shown, False, tuple(winners), len(first) - len(winners))  # noqa: FBT003
+
+
+async def records_of(
+    store: Store, clock: Clock, viewer: Viewer, board_name: str
+) -> tuple[Board, list[Score]]:
+    """Return a board and its records on all of its GPU types, the newest first."""
+    board = await find_board(store, viewer, board_name)
+    found: list[Score] = []
+    for gpu in board.gpus:
+        found += (await season(store, clock, viewer, board.name, gpu=gpu)).records
+    found.sort(key=lambda each: (each.submitted_at, each.submission), reverse=True)
+    return board, found

@@ -1,5 +1,6 @@
 """Decisions of admins and owners about people and submissions; the current limits."""
 
+import secrets
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -9,6 +10,7 @@ from bot.domain.board import Board, Viewer
 from bot.domain.costs import NamedQuota, Quota, QuotaKey
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
+from bot.domain.notifications import name_notification
 from bot.domain.records import NamedLimit, SubmissionRules
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Ban, Exclusion, ExclusionKind, RateLimit
@@ -19,6 +21,9 @@ from bot.services.lookup import find_submission, own_submission
 from bot.services.status import Source, read_submission, source
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Mode
+
+LONGEST_NOTE = 4_000
+"""The most characters of an author's note about a submission."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,26 @@ async def unban(store: Store, decision: Decision, identity: str) -> None:
     async with _audited(store, decision, "unban", f"person {identity}") as tx:
         if not await tx.moderation.unban(person):
             raise UserError("not-banned", "this person is not banned")
+
+
+async def reset_name(store: Store, decision: Decision, identity: str) -> Person:
+    """Replace a person's chosen name by their user name, and tell them; return them as they were.
+
+    They cannot choose a name that looks like it again, but any other. UserError if the name is the
+    user name already, or if it has changed in the meantime.
+    """
+    person = await _find_person(store, identity)
+    if not person.handle:
+        why = "Podium knows no user name of this person, only their identity; there is nothing else"
+        raise UserError("no-handle", f"{why} to show")
+    if not person.may_be_renamed:
+        raise UserError("same-name", f"{person.name} is this person's user name already")
+    noted = replace(decision, reason=f"{person.name}: {decision.reason}")
+    async with _audited(store, noted, "reset-name", f"person {identity}") as tx:
+        if await tx.people.reset_name(person) is None:
+            raise UserError("stale-match", "this person has just changed their name; try again")
+        await tx.outbox.put([name_notification(person, decision.reason, secrets.token_hex(8))])
+    return person
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +132,31 @@ async def withdraw(store: Store, viewer: Viewer, reason: str, submission: Submis
         )
     decision = Decision(viewer.person, reason)
     await _exclude(store, decision, submission, ExclusionKind.WITHDRAWN)
+
+
+async def write_note(store: Store, viewer: Viewer, number: SubmissionId, text: str) -> None:
+    """Store the viewer's note about their own submission; an empty one removes it.
+
+    An admin may remove anyone's note, which is recorded in the audit log.
+    """
+    note = text.replace("\r\n", "\n").strip()
+    if viewer.sees_all and not note:
+        await _remove_note(store, viewer, number)
+        return
+    await own_submission(store, viewer, number)
+    if len(note) > LONGEST_NOTE:
+        words = f"the note has {len(note)} characters; at most {LONGEST_NOTE} are allowed"
+        raise UserError("too-large", words)
+    ban = await store.moderation.ban_of(viewer.person)
+    if ban is not None:
+        raise ban.refusal
+    await store.submissions.write_note(number, note)
+
+
+async def _remove_note(store: Store, viewer: Viewer, number: SubmissionId) -> None:
+    async with store.transaction() as tx:
+        await tx.submissions.write_note(number, "")
+        await tx.audit.record(viewer.person, "remove-note", f"submission {number}", "")
 
 
 async def requalify(store: Store, decision: Decision, submission: SubmissionId) -> None:
@@ -261,10 +311,14 @@ def _audited(
 
 
 async def _person_id(store: Store, identity: str) -> PersonId:
+    return (await _find_person(store, identity)).id
+
+
+async def _find_person(store: Store, identity: str) -> Person:
     person = await store.people.find(identity)
     if person is None:
         raise UserError("unknown-person", "this person has no account here yet")
-    return person.id
+    return person
 
 
 async def _other_person(store: Store, decision: Decision, identity: str) -> PersonId:

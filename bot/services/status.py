@@ -128,7 +128,7 @@ async def _queue_position(store: Store, version: TaskVersionId, job: Job) -> Que
 
 
 def waiting_time(
-    own_s: Sequence[float], gpu_s: Sequence[float], position: int, slots: int
+    own_s: Sequence[float], gpu_s: Sequence[float], position: float, slots: int
 ) -> float | None:
     """Return the seconds until the job at this queue position ends; None when they are unknown.
 
@@ -285,7 +285,7 @@ async def read_submission(
         return status
     if _may_see_source(status, clock, viewer):
         return replace(status, jobs=tuple(map(_without_exception, status.jobs)))
-    submission = replace(status.submission, warning="")
+    submission = replace(status.submission, warning="", note="")
     jobs = tuple(_without_log(each) for each in status.jobs)
     return replace(status, submission=submission, jobs=jobs)
 

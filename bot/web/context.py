@@ -111,6 +111,16 @@ def is_here(request: Request) -> bool:
     return bool(getattr(request.app.state, "loopback", False))
 
 
+def address_of(request: Request) -> str:
+    """Return the public address, else the one that was connected to; never the `Host` header."""
+    public = context_of(request).public_url
+    if public is not None:
+        return public
+    host, port = request.scope.get("server") or ("127.0.0.1", None)
+    name = f"[{host}]" if ":" in host else host
+    return f"{request.url.scheme}://{name}" + (f":{port}" if port else "")
+
+
 def context_of(request: Request) -> WebContext:
     """Return the context of a request's application."""
     context = request.app.state.context

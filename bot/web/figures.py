@@ -58,9 +58,10 @@ class Histogram:
     beyond: int
     """How many samples are slower than the last bar: about the slowest hundredth."""
     marks: tuple[tuple[str, float], ...]
+    logarithmic: bool = False
 
 
-class _Scale:
+class Scale:
     """Maps values between two limits to percent."""
 
     def __init__(self, low: float, high: float, *, logarithmic: bool = False) -> None:
@@ -87,7 +88,7 @@ def spans(standings: Sequence[Standing], among: Sequence[Standing] = ()) -> Span
     )
     logarithmic = high > _LOGARITHMIC_FROM * low
     low, high = _widened(low, high, logarithmic=logarithmic)
-    scale = _Scale(low, high, logarithmic=logarithmic)
+    scale = Scale(low, high, logarithmic=logarithmic)
     rows = tuple(_interval(each, groups[each.rank], scale) for each in standings)
     return Spans(rows, low, high, logarithmic)
 
@@ -111,7 +112,7 @@ def _groups(standings: Iterable[Standing], ranks: Container[int]) -> dict[int, _
     return groups
 
 
-def _interval(standing: Standing, group: _Group, scale: _Scale) -> IntervalMark:
+def _interval(standing: Standing, group: _Group, scale: Scale) -> IntervalMark:
     low, high = _ends(standing)
     band = None
     if group.count > 1:
@@ -141,6 +142,7 @@ def histogram(
     """Return the distribution of samples with the marks on its scale; None without samples.
 
     The scale ends at the slowest hundredth, so that one slow sample does not compress all others.
+    It is logarithmic if its ends are far apart.
     A sample minus its calibration may be negative on a busy CPU; it is drawn as 0.
     """
     ordered = sorted(max(each, 0.0) for each in samples if math.isfinite(each))
@@ -151,11 +153,12 @@ def histogram(
     low, high = min([ordered[0], *marked]), max([cut, *marked])
     if low == high:
         low, high = _widened(low, high, logarithmic=False)
+    logarithmic = low > 0 and high > _LOGARITHMIC_FROM * low
+    scale, width = Scale(low, high, logarithmic=logarithmic), 100 / bins
     counts = [0] * bins
     shown = [each for each in ordered if each <= high]
     for each in shown:
-        counts[min(bins - 1, int((each - low) / (high - low) * bins))] += 1
-    scale, width = _Scale(low, high), 100 / bins
+        counts[min(bins - 1, int(scale(each) / width))] += 1
     bars = tuple(
         Bar(round(index * width, 2), round(width * 0.86, 2), round(100 * count / max(counts), 1))
         for index, count in enumerate(counts)
@@ -169,6 +172,7 @@ def histogram(
         count=len(ordered),
         beyond=len(ordered) - len(shown),
         marks=tuple((name, scale(value)) for name, value in marks),
+        logarithmic=logarithmic,
     )
 
 
@@ -183,11 +187,12 @@ def as_data(chart: Chart) -> dict[str, Any]:
         "x": chart.x,
         "y": chart.y,
         "names": [one_line(each) for each in chart.names],
-        "series": [_series(each, chart.names) for each in chart.series],
+        "series": [as_series(each, chart.names) for each in chart.series],
     }
 
 
-def _series(series: Series, names: Sequence[str]) -> dict[str, Any]:
+def as_series(series: Series, names: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a series of at most `_MOST` points, and say in its name if it had more."""
     points = thinned(series.points)
     name = one_line(series.name)
     if len(points) < len(series.points):
@@ -195,7 +200,7 @@ def _series(series: Series, names: Sequence[str]) -> dict[str, Any]:
     return {
         "name": name,
         "stroke": series.stroke.value,
-        "points": [_point(each, names) for each in points],
+        "points": [as_point(each, names) for each in points],
     }
 
 
@@ -207,7 +212,8 @@ def thinned(points: Sequence[Point], most: int = _MOST) -> Sequence[Point]:
     return [points[round(number * step)] for number in range(most)]
 
 
-def _point(point: Point, names: Sequence[str]) -> list[float]:
+def as_point(point: Point, names: Sequence[str] = ()) -> list[float]:
+    """Return where a point is, its value, and its half-width if it has one."""
     at = names.index(point.at) if isinstance(point.at, str) else round(point.at.timestamp(), 3)
     shown = [at, float(f"{point.value:.6g}")]
     return shown if point.half_width is None else [*shown, float(f"{point.half_width:.3g}")]

@@ -22,14 +22,15 @@ from markupsafe import Markup
 from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
-from bot.domain.speedups import show_score
+from bot.domain.names import split_handle
+from bot.domain.speedups import show_score, show_speed_up
 from bot.domain.times import show_time
 from bot.reports import blocks, escaping
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from bot.web.markup import with_line
 
-_DAY_S = 86_400
 _HOUR_S = 3_600
+_DAY_S = 24 * _HOUR_S
 
 
 def time_left(span: timedelta) -> str:
@@ -77,19 +78,21 @@ FILTERS = {
     "kind": kind,
     "query": query,
     "score": show_score,
+    "speed_up": show_speed_up,
     "time": show_time,
     "time_left": time_left,
     "moment": moment,
     "day": day,
     "many": many,
     "with_line": with_line,
+    "split_handle": split_handle,
 }
 """The filters of the templates, by name."""
-
 
 PREFIX = "/static"
 _TYPES = {
     "css": "text/css; charset=utf-8",
+    "ico": "image/x-icon",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
     "txt": "text/plain; charset=utf-8",
@@ -167,14 +170,9 @@ def environment() -> Environment:
         finalize=_cleaned,
     )
     templates.filters |= FILTERS
-    templates.globals |= {
-        "asset": asset_url,
-        "navigation": NAVIGATION,
-        "me": None,
-        "here": "",
-        "back": "",
-        "title": "",
-    }
+    templates.globals |= dict.fromkeys(("here", "back", "title", "site", "description"), "")
+    templates.globals |= {"asset": asset_url, "navigation": NAVIGATION, "me": None}
+    templates.globals["card"] = "/card.png"
     return templates
 
 
@@ -190,14 +188,17 @@ class RenderedPage:
 
     body: bytes
     zipped: bytes
+    """Empty for a page with a form's stamp: the length of a compressed one reveals it."""
     tag: str
+    media_type: str
 
     @classmethod
-    def of(cls, text: str) -> Self:
+    def of(cls, text: str, media_type: str = "text/html; charset=utf-8") -> Self:
         """Return the page with this text."""
         body = text.encode()
-        zipped = gzip.compress(body, _GZIP_LEVEL, mtime=0)
-        return cls(body, zipped, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"')
+        is_secret = b'name="stamp"' in body  # quotes in other people's texts are escaped
+        zipped = b"" if is_secret else gzip.compress(body, _GZIP_LEVEL, mtime=0)
+        return cls(body, zipped, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"', media_type)
 
 
 async def page(
@@ -211,12 +212,13 @@ async def render_page(
     request: Request, viewer: Viewer, template: str, values: Mapping[str, Any]
 ) -> RenderedPage:
     """Return the rendered page, which is only for this viewer."""
-    me = None
+    me, context = None, context_of(request)
     if viewer.person != NOBODY:
-        me = await context_of(request).store.people.get(viewer.person)
+        me = await context.store.people.get(viewer.person)
     # Not rendered in a thread: the event loop would then wait for the interpreter lock each time it
     # has sent something.
-    return RenderedPage.of(render(template, {"me": me, "here": request.url.path, **values}))
+    frame = {"me": me, "viewer": viewer, "here": request.url.path, "site": context.public_url or ""}
+    return RenderedPage.of(render(template, {**frame, **values}))
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
@@ -240,10 +242,10 @@ def page_response(
     if status is HTTPStatus.OK and request.headers.get("If-None-Match") == rendered.tag:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     body = rendered.body
-    if takes_gzip(request):
+    if rendered.zipped and takes_gzip(request):
         body = rendered.zipped
         headers["Content-Encoding"] = "gzip"
-    return Response(body, status, headers, media_type="text/html; charset=utf-8")
+    return Response(body, status, headers, media_type=rendered.media_type)
 
 
 def takes_gzip(request: Request) -> bool:

@@ -79,7 +79,7 @@ class Rush:
     def look(self, now: float) -> None:
         """Note what is new."""
         for number, run in self.runs.items():
-            if number not in self.answered and "s in total" in run.message.text:
+            if number not in self.answered and f"**submission #{number}:" in run.message.text:
                 self.answered[number] = now
         for thread in self.room.threads:
             messages = thread.messages
@@ -188,9 +188,9 @@ def report(rush: Rush, ended: dict[int, float], left: int) -> bool:
         f"not answered or stored: {len(rush.refusals)} {rush.refusals[:1]}, "
         f"displays not finished: {left}"
     )
-    whole = len(rush.answered) == len(rush.reported) == len(rush.runs)
-    soon = at(0.99, acknowledged) < ACKNOWLEDGED_S and max(answered) < ANSWERED_S
-    late = max([*reported, *lines]) < SHOWN_S
+    whole = len(rush.answered) == len(rush.reported) == len(rush.runs) > 0
+    soon = at(0.99, acknowledged) < ACKNOWLEDGED_S and at(1.0, answered) < ANSWERED_S
+    late = at(1.0, [*reported, *lines]) < SHOWN_S
     return whole and soon and late and not (refused or left or rush.refusals)
 
 

@@ -9,6 +9,7 @@ import pytest
 from bot.domain.accounts import DELETED_NAME, Rights
 from bot.domain.costs import Quota, QuotaKey, Unit
 from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
 from bot.domain.notifications import NotificationKind
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Ban, ThreadKey
@@ -69,6 +70,7 @@ async def test_a_deleted_account_keeps_its_score_without_a_name(
 ) -> None:
     store, ada = scene.store, scene.ada
     number = await judged(scene, clock)
+    await store.submissions.write_note(SubmissionId(number), "how it works")
     assert await delete_account(store, clock, ada.id) == ("77",)
     gone = await store.people.get(ada.id)
     assert gone is not None
@@ -77,7 +79,7 @@ async def test_a_deleted_account_keeps_its_score_without_a_name(
     (best,) = await store.results.entrants(scene.board.task_version, "CPU")
     assert (best.best.person, best.best.person_name) == (ada.id, DELETED_NAME)
     (made,) = await store.submissions.several([best.best.submission])
-    assert (made.id, made.file_name) == (number, "deleted")
+    assert (made.id, made.file_name, made.note) == (number, "deleted", "")
     assert await store.submissions.source(made.id) == ""
     (stored,) = await store.results.evaluations(made.id)
     assert stored.evaluation.log == ""

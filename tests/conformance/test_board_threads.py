@@ -55,6 +55,20 @@ async def test_whoever_comes_after_the_lease_knows_of_the_earlier_attempt(
     assert await threads.claim(key, "three", LEASE) == 3
 
 
+async def test_a_lease_that_is_renewed_holds(scene: Scene, clock: ManualClock) -> None:
+    threads, key = scene.store.board_threads, key_of(scene)
+    assert not await threads.renew(key, "one", LEASE)
+    await threads.claim(key, "one", LEASE)
+    clock.advance(20)
+    assert await threads.renew(key, "one", LEASE)
+    assert not await threads.renew(key, "two", LEASE)
+    clock.advance(20)
+    assert await threads.claim(key, "two", LEASE) is None
+    clock.advance(10)
+    assert await threads.claim(key, "two", LEASE) == 2
+    assert not await threads.renew(key, "one", LEASE)
+
+
 async def test_a_lost_thread_is_replaced_once(scene: Scene) -> None:
     threads, key = scene.store.board_threads, key_of(scene)
     await threads.claim(key, "one", LEASE)

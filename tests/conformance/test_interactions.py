@@ -88,11 +88,16 @@ async def test_what_was_begun_and_not_ended_is_taken_once_it_is_silent(
     clock.advance(0.5)
     assert await interactions.claim_unfinished("web", "two", LEASE, SILENT) == NONE
     (found,) = await interactions.claim_unfinished("discord", "two", LEASE, SILENT)
-    assert found == OpenRequest("discord:1", first.request, TOKEN, first.at, tries=2)
+    assert found == OpenRequest("discord:1", first.request, TOKEN, first.at, tries=1)
     assert await interactions.claim_unfinished("discord", "three", LEASE, SILENT) == NONE
+    assert not await interactions.begin("discord:1", "three", LEASE)
+    clock.advance(20)
+    assert await interactions.begin("discord:1", "two", LEASE)
     clock.advance(36)
     both = await interactions.claim_unfinished("discord", "three", LEASE, SILENT)
-    assert [(each.id, each.tries) for each in both] == [("discord:1", 3), ("discord:2", 2)]
+    assert [(each.id, each.tries) for each in both] == [("discord:1", 2), ("discord:2", 1)]
+    assert await interactions.finish("discord:1", "three")
+    assert not await interactions.begin("discord:1", "three", LEASE)
 
 
 async def test_what_is_left_was_not_tried_and_waits(scene: Scene, clock: ManualClock) -> None:
@@ -104,7 +109,7 @@ async def test_what_is_left_was_not_tried_and_waits(scene: Scene, clock: ManualC
     assert await interactions.claim_unfinished("discord", "two", LEASE, timedelta()) == NONE
     clock.advance(1)
     (found,) = await interactions.claim_unfinished("discord", "two", LEASE, timedelta())
-    assert found.tries == 1
+    assert found.tries == 0
 
 
 async def test_a_token_that_has_expired_is_deleted(scene: Scene, clock: ManualClock) -> None:

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import httpx
 
-from bot.services.tokens import NewToken, create_token
+from bot.domain.accounts import TokenScope
+from bot.services.tokens import NewToken, create_local_token, create_token
 from bot.web.context import WebContext
 from tests.doubles.agents import way_to
 
@@ -70,3 +72,15 @@ async def signed_in(door: WebContext, name: str = "ada") -> tuple[Browser, NewTo
     answer = await browser.sign_in(made.secret)
     assert answer.status_code == 303, answer.text
     return browser, made
+
+
+async def admin_of(door: WebContext, name: str = "ada") -> Browser:
+    """The browser of an admin, in by a token for administering."""
+    by = await door.store.people.ensure("local:root", "root")
+    day = timedelta(days=1)
+    made = await create_local_token(
+        door.store, door.clock, by.id, name, scope=TokenScope.ADMIN, lifetime=day
+    )
+    browser = Browser(door)
+    await browser.sign_in(made.secret)
+    return browser

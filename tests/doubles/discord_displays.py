@@ -59,8 +59,8 @@ async def conversing(room: Room) -> None:
 class Lost(Fault):
     """The nth request of a route is carried out, and its answer is lost."""
 
-    def __init__(self, method: str, path: str, nth: int) -> None:
-        super().__init__(method, path, 503, carried_out=True)
+    def __init__(self, method: str, path: str, nth: int, status: int = 503) -> None:
+        super().__init__(method, path, status, carried_out=True)
         self.before = nth - 1
 
     @override

@@ -12,9 +12,10 @@ from discord.http import Route
 from yarl import URL
 
 from bot.discord.channels import SubmissionDisplay as Shown
-from bot.discord.client import PodiumClient, limit_requests
+from bot.discord.client import PodiumClient
 from bot.discord.context import FRONT_END, DiscordContext
 from bot.discord.displays import DisplayedSubmission
+from bot.discord.requests import limit_requests
 from bot.discord.submission_steps import ThreadUpdater
 from bot.domain.publication import PublishRequest
 from bot.domain.submission import NewDisplay, Submission

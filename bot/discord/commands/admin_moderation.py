@@ -1,4 +1,4 @@
-"""`/admin pause|resume|disqualify|requalify|rejudge|final|ban|unban`: who is ranked and submits."""
+"""`/admin pause|resume|disqualify|requalify|rejudge|final|ban|unban|reset-name`: moderation."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -21,6 +21,7 @@ from bot.services import finals, lookup, moderation, submissions
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
     add_commands(tree, "admin", pause, resume, disqualify, requalify, rejudge, final, ban, unban)
+    add_commands(tree, "admin", reset_name)
 
 
 _Reason = app_commands.Range[str, 1, 300]
@@ -180,6 +181,22 @@ async def unban(interaction: Interaction, who: discord.User, reason: _Reason) ->
         context = context_of(interaction)
         await moderation.unban(context.store, decision, f"{FRONT_END}:{who.id}")
         await answer.conclude(f"{line(who.name)} may submit again.")
+
+
+@app_commands.command(
+    name="reset-name", description="Show a person by their user name until they choose another name"
+)
+@app_commands.describe(who="The person", reason="Shown to the person")
+async def reset_name(interaction: Interaction, who: discord.User, reason: _Reason) -> None:
+    """Refuse names that look like the present one."""
+    async with replying(interaction) as answer:
+        decision = await roles.admin_decision(interaction, reason)
+        context = context_of(interaction)
+        person = await context.person(who)
+        await moderation.reset_name(context.store, decision, person.identity)
+        await answer.conclude(
+            f"The name {line(person.name)} is reset; boards show {line(person.handle)}."
+        )
 
 
 @app_commands.command(description="Compare a board's first entries, each with the one before")

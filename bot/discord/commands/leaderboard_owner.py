@@ -1,4 +1,4 @@
-"""`/leaderboard invite|uninvite|delete`, `/admin competition delete`: what owners may do."""
+"""`/leaderboard invite|uninvite|join|delete`, `/admin competition delete`: who may see boards."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -18,12 +18,12 @@ from bot.domain.board import Board, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.ports import Store
 from bot.reports.blocks import Attachment, Report, Text, Tone
-from bot.services import boards, competitions, lookup
+from bot.services import boards, competitions, invites, lookup
 
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
-    add_commands(tree, "leaderboard", invite, uninvite, delete)
+    add_commands(tree, "leaderboard", invite, uninvite, join, delete)
     add_commands(tree, "admin competition", competition_delete)
     tree.client.add_dynamic_items(BoardMenu)
 
@@ -109,6 +109,17 @@ async def _show_invited(answer: InteractionReply, board: Board) -> None:
     if len(message) > MESSAGE_LIMIT:
         message = f"{len(guests)} people and roles are invited."
     await answer.conclude(message)
+
+
+@app_commands.command(description="Join a private board with an invite code")
+@app_commands.describe(code="The code at the end of the invite link")
+async def join(interaction: Interaction, code: app_commands.Range[str, 1, 300]) -> None:
+    """Invite the person to the code's board; the whole link works too."""
+    async with replying(interaction) as answer:
+        viewer = await roles.viewer_of(interaction)
+        store, typed = context_of(interaction).store, code.strip().rpartition("code=")[2]
+        board = await invites.join_board(store, viewer, typed)
+        await answer.conclude(f"You can now see the board {line(board.name)} and submit to it.")
 
 
 @app_commands.command(

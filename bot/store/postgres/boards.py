@@ -8,7 +8,9 @@ import asyncpg
 from bot.domain.board import (
     Access,
     Board,
+    InviteLink,
     NewBoard,
+    NewInviteLink,
     Pins,
     SeasonRules,
     SourceVisibility,
@@ -16,7 +18,7 @@ from bot.domain.board import (
     Visibility,
 )
 from bot.domain.errors import StoreError, board_moved
-from bot.domain.ids import BoardId, PersonId, TaskVersionId
+from bot.domain.ids import BoardId, InviteLinkId, PersonId, TaskVersionId
 from bot.ports import Clock
 from bot.store.errors import board_exists, require_number
 from bot.store.postgres.database import Connection, Database, query, storable
@@ -176,6 +178,57 @@ class PostgresBoards:
         if stored is None:
             raise _unknown(board)
         return version, stored
+
+
+class PostgresInviteLinks:
+    """Links by which people invite themselves to boards, by digest."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def add(self, link: NewInviteLink) -> InviteLink:
+        values = link.board, link.creator, link.digest, link.most
+        now = self._clock.now()
+        row = await self._database.row("invites.add", *values, now, link.expires_at)
+        if row is None:
+            raise StoreError("the invite link could not be stored")
+        return _invite_link(row)
+
+    async def of(self, board: BoardId) -> tuple[InviteLink, ...]:
+        rows = await self._database.rows("invites.of", board, self._clock.now())
+        return tuple(map(_invite_link, rows))
+
+    async def revoke(self, board: BoardId, link: InviteLinkId) -> bool:
+        row = await self._database.row("invites.revoke", board, link, self._clock.now())
+        return row is not None
+
+    async def find(self, digest: str) -> InviteLink | None:
+        row = await self._database.row("invites.find", digest, self._clock.now())
+        return None if row is None else _invite_link(row)
+
+    async def use(self, digest: str, identity: str) -> BoardId | None:
+        link = await self.find(digest)
+        if link is None:
+            return None
+        async with self._database.transaction() as connection:
+            board = await connection.fetchrow(query("boards.get_locked"), link.board)
+            if board is None:
+                return None
+            guest = storable(identity)
+            counts = int(guest not in board["guests"])
+            values = digest, self._clock.now(), counts
+            if await connection.fetchrow(query("invites.use"), *values) is None:
+                return None
+            if counts:
+                await connection.execute(query("boards.invite"), link.board, [guest])
+        return link.board
+
+
+def _invite_link(row: asyncpg.Record) -> InviteLink:
+    """Convert a row of `invite_links`."""
+    number, board = InviteLinkId(row["id"]), BoardId(row["board"])
+    return InviteLink(number, board, row["most"], row["uses"], row["created_at"], row["expires_at"])
 
 
 def _rule(access: Access) -> tuple[str, str | None, str]:

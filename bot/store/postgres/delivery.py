@@ -119,7 +119,7 @@ def _delivery(row: Record) -> Delivery:
         key=row["key"],
         kind=NotificationKind(row["kind"]),
         addressee=row["addressee"],
-        board=BoardId(row["board"]),
+        board=None if row["board"] is None else BoardId(row["board"]),
         text=row["text"],
     )
     return Delivery(NotificationId(row["id"]), notification, row["tries"])
@@ -192,6 +192,10 @@ class PostgresBoardThreads:
         row = await self._database.row("board_threads.claim", *values)
         return None if row is None else row["claims"]
 
+    async def renew(self, key: ThreadKey, owner: str, lease: timedelta) -> bool:
+        values = *_thread_values(key), owner, self._clock.now() + lease
+        return await self._database.row("board_threads.renew", *values) is not None
+
     async def save(self, key: ThreadKey, owner: str, thread: str) -> bool:
         values = *_thread_values(key), owner, thread, self._clock.now()
         return await self._database.row("board_threads.save", *values) is not None
@@ -243,6 +247,9 @@ class PostgresInteractions:
             for row in found
         ]
         return tuple(sorted(requests, key=lambda each: each.at))
+
+    async def begin(self, interaction: str, owner: str, lease: timedelta) -> bool:
+        return await self._changed("interactions.begin", interaction, owner, lease)
 
     async def renew(self, interaction: str, owner: str, lease: timedelta) -> bool:
         return await self._changed("interactions.renew", interaction, owner, lease)

@@ -46,6 +46,7 @@ class PostgresStore:
         self.finals = confirmations.PostgresFinals(database, clock)
         self.requests = submissions.PostgresRequests(database, clock, self.submissions)
         self.moderation = admin.PostgresModeration(database, clock)
+        self.invites = boards.PostgresInviteLinks(database, clock)
         self.alerts = alerts.PostgresAlerts(database, clock)
         self.tokens = accounts.PostgresTokens(database, clock)
         self.rights = accounts.PostgresRights(database, clock)

@@ -95,6 +95,9 @@ class PostgresSubmissions:
             raise StoreError(f"there is no submission with id {submission}")
         return source_text(row["text"])
 
+    async def write_note(self, submission: SubmissionId, note: str) -> None:
+        await self._database.rows("submissions.write_note", submission, storable(note))
+
     async def history(
         self,
         person: PersonId,
@@ -153,6 +156,7 @@ def _submission(row: Record) -> Submission:
         profile=_profile(row["profile"]),
         warning=row["warning"],
         consent=SourceVisibility(row["consent"]),
+        note=row["note"],
     )
 
 

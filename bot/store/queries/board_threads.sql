@@ -10,6 +10,11 @@ where (board_threads.thread is null or board_threads.thread = $8)
     and (board_threads.lease_until is null or board_threads.lease_until <= $6)
 returning claims
 
+-- name: renew
+update board_threads set lease_until = $6
+where door = $1 and guild = $2 and board = $3 and person = $4 and owner = $5
+returning door
+
 -- name: save
 update board_threads set thread = $6, used_at = $7, owner = null, lease_until = null
 where door = $1 and guild = $2 and board = $3 and person = $4 and owner = $5

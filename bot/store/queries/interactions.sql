@@ -13,10 +13,15 @@ with due as (
     order by asked_at limit 10
     for update skip locked
 )
-update interactions set owner = $2, lease_until = $4, tries = tries + 1
+update interactions set owner = $2, lease_until = $4
 from due
 where interactions.id = due.id
 returning interactions.id, request, case when asked_at > $5 then token end as token, asked_at, tries
+
+-- name: begin
+update interactions set lease_until = $3, tries = tries + 1
+where id = $1 and owner = $2 and done_at is null
+returning id
 
 -- name: renew
 update interactions set lease_until = $3 where id = $1 and owner = $2 and done_at is null

@@ -46,6 +46,9 @@ from submissions where id = any ($1::bigint[]) order by id
 -- name: source
 select text from sources join submissions on submissions.source = sha256 where id = $1
 
+-- name: write_note
+update submissions set note = $2 where id = $1
+
 -- name: history
 select *, array(select state from jobs where submission = submissions.id) as states
 from submissions

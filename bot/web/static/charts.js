@@ -11,30 +11,26 @@
     return found;
   };
 
-  // uPlot needs one list of x positions for all series: each series has a value or null at each.
-  // A position is repeated if a series has several points there, so that none is lost.
+  // uPlot needs one ascending list of x positions for all series: each series has a value or null at
+  // each. Of several points of a series at one position, each further one is a millisecond later,
+  // because uPlot leaves out some of those at equal positions.
   const aligned = (series) => {
-    const most = new Map();
-    for (const each of series) {
-      const here = new Map();
-      for (const [at] of each.points) here.set(at, (here.get(at) || 0) + 1);
-      for (const [at, count] of here) most.set(at, Math.max(count, most.get(at) || 0));
-    }
-    const positions = [...most.keys()].sort((one, other) => one - other).flatMap((at) => new Array(most.get(at)).fill(at));
-    const columns = series.map((each) => {
+    const apart = series.map((each) => {
+      let last = -Infinity;
+      return each.points.map(([at, value]) => [(last = Math.max(at, last + 0.001)), value]);
+    });
+    const positions = [...new Set(apart.flat().map(([at]) => at))].sort((one, other) => one - other);
+    const places = new Map(positions.map((at, index) => [at, index]));
+    const columns = apart.map((points) => {
       const column = new Array(positions.length).fill(null);
-      for (const [at, value] of each.points) {
-        let index = positions.indexOf(at);
-        while (column[index] !== null) index += 1;
-        column[index] = value;
-      }
+      for (const [at, value] of points) column[places.get(at)] = value;
       return column;
     });
     return [positions, ...columns];
   };
 
   const line = (each, index) => {
-    const ink = color(INKS[index % INKS.length]);
+    const ink = color(each.ink || INKS[index % INKS.length]);
     const dots = each.stroke === "dots";
     return {
       label: each.name,
@@ -66,7 +62,88 @@
       x.splits = () => data.names.map((_, index) => index);
       x.values = () => data.names;
     }
-    return [x, { stroke: ink, grid, ticks: grid, font, label: data.y, labelFont: font, labelSize: 20, size: 62 }];
+    const y = { stroke: ink, grid, ticks: grid, font, label: data.y, labelFont: font, labelSize: 20, size: 62 };
+    if (data.runs) Object.assign(y, { splits: logTicks, filter: (_, found) => found, values: (_, found) => found.map(String) });
+    return [x, y];
+  };
+
+  // Round values on a logarithmic axis: 1, 2, 5, 10 if it is long, else in equal steps.
+  const logTicks = (_, __, low, high) => {
+    const power = (value) => 10 ** Math.floor(Math.log10(value));
+    const found = [];
+    if (high > 8 * low) {
+      for (let at = power(low); at <= high; at *= 10) found.push(at, 2 * at, 5 * at);
+    } else {
+      const least = (high - low) / 5;
+      const step = power(least) * [1, 2, 5, 10].find((each) => each * power(least) >= least);
+      for (let at = Math.ceil(low / step); at * step <= high; at += 1) found.push(at * step);
+    }
+    return found.filter((at) => at >= low && at <= high).map((at) => +at.toPrecision(6));
+  };
+
+  const widened = (_, low, high) => (low === null ? [1, 10] : [low / 1.04, high * 1.04]);
+  const LEAST_S = 60; // the shortest time that is drawn
+  const lengthened = (_, from, to) => {
+    const room = Math.max(0.01 * (to - from), (LEAST_S - (to - from)) / 2); // dots at the ends are whole
+    return [from - room, to + room];
+  };
+
+  // In a season each run is a dot: [time, value, half-width, submission, place in `people`, the
+  // person's run before]. Those of the person [data-me] are a series of their own.
+  const withRuns = (data, me) => {
+    const own = data.people.findIndex(([person]) => person === me);
+    const dots = (name, ink, runs) => (runs.length ? [{ name, ink, stroke: "dots", points: runs }] : []);
+    const [others, mine] = [false, true].map((wanted) => data.runs.filter((run) => (run[4] === own) === wanted));
+    return { ...data, own, series: [...data.series, ...dots(data.each, "--edge", others), ...dots("yours", "--gold", mine)] };
+  };
+
+  const REACH = 30; // how far in pixels a dot may be from the mouse or finger that picks it
+  const nearest = (plot, data) => {
+    let [found, least] = [null, REACH];
+    for (const run of data.runs) {
+      const [left, top] = [plot.valToPos(run[0], "x"), plot.valToPos(run[1], "y")];
+      if (left < 0 || left > plot.over.clientWidth) continue;
+      const away = Math.hypot(left - plot.cursor.left, top - plot.cursor.top);
+      if (away < least) [found, least] = [{ run, left, top }, away];
+    }
+    return found;
+  };
+
+  const made = (tag, text, more = {}) => Object.assign(document.createElement(tag), { textContent: text, ...more });
+
+  // What a dot is: whose run, when and how fast; once it is picked, with links.
+  const describe = (data, [at, value, half, number, who, before]) => {
+    const when = `${new Date(at * 1e3).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+    const link = (text, href) => made("a", text, { href });
+    const links = [link(`Submission #${number}`, `/submissions/${number}`)];
+    if (before && (data.shown || who === data.own)) links.push(link(`Changes since #${before}`, `/submissions/${before}/compare?with=${number}`));
+    return [made("strong", data.people[who][1]), made("span", `${+value.toPrecision(4)} ± ${+half.toPrecision(2)} ${data.unit}`), made("span", when), ...links];
+  };
+
+  // Shows the dot under the cursor in a card next to it; a click or a touch keeps the card.
+  const pickable = (plot, data) => {
+    const [card, ring] = [made("div", "", { className: "run", hidden: true }), made("div", "", { className: "ring", hidden: true })];
+    plot.over.append(ring, card);
+    let kept = null;
+    const show = (found) => {
+      for (const each of [card, ring]) each.hidden = !found;
+      if (!found) return;
+      card.replaceChildren(...describe(data, found.run));
+      card.classList.toggle("kept", kept !== null);
+      const room = plot.over.clientWidth - card.offsetWidth;
+      const above = found.top - card.offsetHeight - 12;
+      card.style.left = `${Math.max(0, Math.min(room, found.left - card.offsetWidth / 2))}px`;
+      card.style.top = `${above < 0 ? found.top + 12 : above}px`;
+      ring.style.left = `${found.left}px`;
+      ring.style.top = `${found.top}px`;
+    };
+    card.addEventListener("mousedown", (event) => event.stopPropagation());
+    card.addEventListener("click", (event) => event.stopPropagation());
+    plot.over.addEventListener("mousemove", (event) => kept || event.target !== plot.over || show(nearest(plot, data)));
+    plot.over.addEventListener("mouseleave", () => kept || show(null));
+    plot.over.addEventListener("click", () => show((kept = nearest(plot, data))));
+    plot.root.addEventListener("keydown", (event) => event.key === "Escape" && show((kept = null)));
+    return () => show((kept = null));
   };
 
   const draw = (figure, data) => {
@@ -77,16 +154,25 @@
       width: canvas.clientWidth,
       height: canvas.clientHeight,
       tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "Etc/UTC"),
-      scales: { x: { time: !data.names.length, range: margin ? [-margin, data.names.length - 1 + margin] : undefined } },
+      scales: {
+        x: { time: !data.names.length, range: margin ? [-margin, data.names.length - 1 + margin] : lengthened },
+        y: data.runs ? { distr: 3, range: widened } : {},
+      },
       series: [{ label: data.x, value: data.names.length ? (_, at) => data.names[at] ?? "" : "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...data.series.map(line)],
       axes: axes(data),
-      hooks: { setCursor: [(plot) => plot.root.classList.toggle("idle", plot.cursor.left < 0)] },
-      cursor: { drag: { x: true, y: false, setScale: true } },
+      hooks: {
+        setCursor: [(plot) => plot.root.classList.toggle("idle", !data.runs && plot.cursor.left < 0)],
+        setScale: [() => unpick()],
+      },
+      legend: { live: !data.runs },
+      cursor: { drag: { x: true, y: false, setScale: true }, points: { show: !data.runs } },
     };
     canvas.replaceChildren();
+    let unpick = () => {};
     const plot = new uPlot(options, values, canvas);
+    if (data.runs) unpick = pickable(plot, data);
     // Until the cursor is over the plot, the legend has names but no values.
-    plot.root.classList.add("idle");
+    plot.root.classList.toggle("idle", !data.runs);
     queueMicrotask(() => {
       // Its legend is as wide as the plot only after uPlot's own microtask.
       const legend = plot.root.querySelector(".u-legend").offsetHeight;
@@ -97,10 +183,11 @@
 
   const start = async (figure) => {
     const inside = figure.querySelector("script[type='application/json']");
-    const data = inside
+    const found = inside
       ? JSON.parse(inside.textContent)
       : await (await fetch(figure.dataset.source)).json();
-    if (!data.series.length) return;
+    if (!found.series.length) return;
+    const data = found.runs ? withRuns(found, Number(figure.dataset.me)) : found;
     let plot = draw(figure, data);
     figure.dataset.drawn = "";
     const redraw = () => {

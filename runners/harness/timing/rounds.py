@@ -1,6 +1,7 @@
 """Rounds of timed calls: their raw windows and claims."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median, stdev
@@ -21,7 +22,7 @@ DRIFT_NOISE = 6
 LATE_MOST = 3
 """The most calls of a round on a GPU that may be late although the rehearsal was not."""
 DISCARDS_MOST = 10
-"""The most calls of a round that are repeated; honest kernels rarely need one."""
+"""The most calls of a round that are repeated for one reason; honest kernels rarely need any."""
 
 
 WAITED_NS = 50_000.0
@@ -147,6 +148,8 @@ class Round:
     discarded: int = 0
     """Calls that were repeated: something ran while the candidate was frozen, calibration was
     disturbed, the call was late, or the GPU was slowed."""
+    suspicions: Counter[type[Exception]] = field(default_factory=Counter)
+    """How many of them were repeated for each kind of error that blames the submission."""
     left_out: list[float] = field(default_factory=list)
     """On the CPU: the windows of calls that waited for other processes."""
     left_out_ns: float = 0.0
@@ -189,9 +192,13 @@ class Round:
         self.calibration_cpu_ns.append(cpu_ns)
 
     def discard(self, why: Exception) -> None:
-        """Discard a disturbed call; raise `why` after more than `DISCARDS_MOST`."""
+        """Discard a disturbed call; raise `why` after `DISCARDS_MOST` for the same reason.
+
+        Calls that were late or slowed by the machine do not count towards it.
+        """
         self.discarded += 1
-        if self.discarded > DISCARDS_MOST:
+        self.suspicions[type(why)] += 1
+        if self.suspicions[type(why)] > DISCARDS_MOST:
             raise why
 
     def discard_late(self) -> bool:

@@ -130,9 +130,12 @@ class LocalDiscord:
         guild.create_channel("general")
         return guild
 
-    def user(self, name: str, *guilds: Guild, roles: Collection[Role] = ()) -> Person:
+    def user(
+        self, name: str, *guilds: Guild, roles: Collection[Role] = (), shown: str = ""
+    ) -> Person:
         """A new person in these guilds, at the first text channel of the first one."""
         person = Person(self.world, self.world.snowflake(), name)
+        person.shown = shown
         self.world.users[person.id] = person
         for guild in guilds:
             guild.join(person, *(role for role in roles if role.id in guild.roles))

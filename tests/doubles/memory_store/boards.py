@@ -3,9 +3,18 @@
 from dataclasses import replace
 from datetime import datetime
 
-from bot.domain.board import Access, Board, NewBoard, Pins, SeasonRules, TaskVersion
+from bot.domain.board import (
+    Access,
+    Board,
+    InviteLink,
+    NewBoard,
+    NewInviteLink,
+    Pins,
+    SeasonRules,
+    TaskVersion,
+)
 from bot.domain.errors import StoreError, board_moved
-from bot.domain.ids import BoardId, TaskVersionId
+from bot.domain.ids import BoardId, InviteLinkId, TaskVersionId
 from bot.domain.job import FINAL_STATES
 from bot.store.errors import board_exists, require_number
 from bot.store.postgres.database import storable
@@ -143,3 +152,53 @@ class MemoryBoards:
         if found is None:
             raise StoreError(f"there is no board with id {board}")
         return found
+
+
+class MemoryInviteLinks:
+    """Links by which people invite themselves to boards, by digest."""
+
+    def __init__(self, tables: Tables, boards: MemoryBoards) -> None:
+        self._tables = tables
+        self._boards = boards
+        self._links: dict[str, InviteLink] = {}
+
+    async def add(self, link: NewInviteLink) -> InviteLink:
+        number, now = InviteLinkId(self._tables.next_id()), self._tables.clock.now()
+        added = InviteLink(number, link.board, link.most, 0, now, link.expires_at)
+        self._links[link.digest] = added
+        return added
+
+    async def of(self, board: BoardId) -> tuple[InviteLink, ...]:
+        return tuple(each for each in self._valid().values() if each.board == board)
+
+    async def revoke(self, board: BoardId, link: InviteLinkId) -> bool:
+        found = [digest for digest, each in self._valid().items() if each.id == link]
+        for digest in found:
+            if self._links[digest].board == board:
+                del self._links[digest]
+                return True
+        return False
+
+    async def find(self, digest: str) -> InviteLink | None:
+        return self._valid().get(digest)
+
+    async def use(self, digest: str, identity: str) -> BoardId | None:
+        link = await self.find(digest)
+        board = None if link is None else await self._boards.get(link.board)
+        if link is None or board is None:
+            return None
+        uses = link.uses + (storable(identity) not in board.access.guests)
+        if uses > link.most:
+            return None
+        self._links[digest] = replace(link, uses=uses)
+        await self._boards.invite(link.board, frozenset({identity}))
+        return link.board
+
+    def _valid(self) -> dict[str, InviteLink]:
+        now = self._tables.clock.now()
+        boards = self._tables.boards
+        return {
+            digest: each
+            for digest, each in self._links.items()
+            if each.expires_at > now and each.board in boards
+        }

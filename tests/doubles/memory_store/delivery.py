@@ -107,6 +107,13 @@ class MemoryBoardThreads:
         self._put(key, row, owner=owner, lease_until=now + lease, claims=claims)
         return claims
 
+    async def renew(self, key: ThreadKey, owner: str, lease: timedelta) -> bool:
+        row = self._tables.threads.get(key)
+        if row is None or row.owner != owner:
+            return False
+        self._put(key, row, lease_until=self._tables.clock.now() + lease)
+        return True
+
     async def save(self, key: ThreadKey, owner: str, thread: str) -> bool:
         now = self._tables.clock.now()
         return self._end(key, owner, thread=thread, used_at=now)
@@ -193,7 +200,8 @@ class MemoryOutbox:
 
     async def put(self, notifications: Sequence[Notification]) -> int:
         known = {posted.notification.key for posted in self._tables.outbox.values()}
-        fresh = {each.key: each for each in notifications if each.board in self._tables.boards}
+        boards = {None, *self._tables.boards}
+        fresh = {each.key: each for each in notifications if each.board in boards}
         kept = [each for key, each in fresh.items() if storable(key) not in known]
         for each in kept:
             number = NotificationId(self._tables.next_id())

@@ -64,10 +64,16 @@ class MemoryInteractions:
         ]
         free.sort(key=lambda row: row.told.at)
         for row in free[:_MOST]:
-            self._take(row, owner, now + lease)
+            row.owner, row.lease_until = owner, now + lease
             if row.told.at <= now - TOKEN_TTL:
                 row.told = replace(row.told, token=None)
         return tuple(row.told for row in free[:_MOST])
+
+    async def begin(self, interaction: str, owner: str, lease: timedelta) -> bool:
+        row = self._held(interaction, owner)
+        if row is not None:
+            self._take(row, owner, self._clock.now() + lease)
+        return row is not None
 
     async def renew(self, interaction: str, owner: str, lease: timedelta) -> bool:
         row = self._held(interaction, owner)

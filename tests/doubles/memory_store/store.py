@@ -13,7 +13,7 @@ from bot.ports import Clock
 from bot.store.postgres.events import Subscriptions
 from tests.doubles.memory_store.accounts import MemoryPeople, MemoryRights, MemoryTokens
 from tests.doubles.memory_store.alerts import MemoryAlerts
-from tests.doubles.memory_store.boards import MemoryBoards
+from tests.doubles.memory_store.boards import MemoryBoards, MemoryInviteLinks
 from tests.doubles.memory_store.competitions import MemoryCompetitions
 from tests.doubles.memory_store.confirmations import MemoryConfirmations, MemoryFinals
 from tests.doubles.memory_store.costs import MemoryCosts
@@ -51,6 +51,7 @@ class MemoryStore:
         self.finals = MemoryFinals(tables)
         self.requests = MemoryRequests(tables, self.submissions)
         self.moderation = MemoryModeration(tables)
+        self.invites = MemoryInviteLinks(tables, self.boards)
         self.costs = MemoryCosts(tables)
         self.alerts = MemoryAlerts(tables)
         self.tokens = MemoryTokens(tables)

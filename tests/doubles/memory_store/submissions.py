@@ -122,6 +122,11 @@ class MemorySubmissions:
         )
         return tuple(self._current(one) for one in sorted(found, key=lambda one: one.id))
 
+    async def write_note(self, submission: SubmissionId, note: str) -> None:
+        stored = self._tables.submissions.get(submission)
+        if stored is not None:
+            self._tables.submissions[submission] = replace(stored, note=storable(note))
+
     async def source(self, submission: SubmissionId) -> str:
         stored = self._tables.submissions.get(submission)
         if stored is None:

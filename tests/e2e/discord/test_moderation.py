@@ -186,6 +186,37 @@ async def test_a_disqualification_moves_the_ranks_and_its_owner_reads_why(stage:
     stage.server.assert_clean()
 
 
+async def test_a_name_like_anothers_is_shown_with_its_handle_and_can_be_reset(stage: Scene) -> None:
+    carol, bob = stage.carol, stage.bob
+    await stored(stage, stage.alice, "time_us=700", "own.py")
+    bob.shown = "\N{CYRILLIC CAPITAL LETTER A}lice"
+    await stored(stage, bob, "time_us=900", "copy.py")
+    await bob.sees("copy.py on identity", stage.submissions, within=SHOWN_S)
+
+    async def shown() -> str:
+        return await said(carol, "leaderboard show", leaderboard_name="identity")
+
+    assert "Alice (@alice)" in await shown()
+    assert f"{bob.shown} (@bob)" in await shown()
+    ranked = (await asyncio.to_thread(stage.podium, "show", "identity")).stdout
+    assert "Alice (@alice)" in ranked
+    told = await said(carol, "admin reset-name", who=bob, reason="one *Alice* is enough")
+    assert told == f"The name {bob.shown} is reset; boards show bob."
+    await stage.server.wait_for(
+        lambda: any("one \\*Alice\\* is enough" in each.text for each in bob.dms),
+        SHOWN_S,
+    )
+    await said(bob, "leaderboard list")  # with which the bot sees the chosen name again
+    assert "@" not in await shown()
+    assert "bob" in await shown()
+    refused = await said(stage.dana, "admin reset-name", who=bob, reason="x")
+    assert "needs the role Leaderboard Admin" in refused
+    bob.shown = ""
+    await said(bob, "leaderboard list")
+    assert "Bob" in await shown()
+    stage.server.assert_clean()
+
+
 async def test_an_admin_sees_whose_submission_a_number_is(stage: Scene) -> None:
     number = await stored(stage, stage.bob, "", "whose.py", "test")
     for command in ("disqualify", "requalify", "rejudge"):

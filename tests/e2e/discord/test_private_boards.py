@@ -1,10 +1,16 @@
 """A board that is hidden: nothing of it is there for who may not see it, all of it for guests."""
 
+import hashlib
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import pytest_asyncio
 
+from bot.app.context import SystemClock
+from bot.domain.board import NewInviteLink
+from bot.store.postgres import open_store
+from tests.doubles.databases import fresh_database
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.people import Role
 from tests.doubles.discord.users.filling import Value
@@ -21,7 +27,7 @@ UNKNOWN_MEMBER = 10007
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_scene() -> AsyncIterator[Scene]:
-    async with scene() as found:
+    async with fresh_database() as dsn, scene(settings={"DATABASE_URL": dsn}) as found:
         await _said(found.carol, "leaderboard update", visibility="private")
         yield found
 
@@ -30,7 +36,8 @@ async def _said(
     who: Person, command: str, where: Channel | None = None, /, **options: Value
 ) -> str:
     named: dict[str, Value] = {"leaderboard_name": "identity"}
-    given = options if command.startswith("profile") else named | options
+    whole = command.startswith("profile") or command == "leaderboard join"
+    given = options if whole else named | options
     return (await (await who.slash(command, where, **given)).final()).text
 
 
@@ -117,6 +124,23 @@ async def test_a_role_opens_the_board_also_in_direct_messages_until_it_is_taken_
     stage.server.assert_clean(allowing=(UNKNOWN_MEMBER,))
     stage.server.forget()
     stage.server.forget()
+
+
+async def test_an_invite_code_opens_the_board_to_who_has_it(stage: Scene) -> None:
+    told = await _said(stage.alice, "leaderboard join", code="0" * 32)
+    assert "unknown, revoked, expired or used up" in told
+    until = datetime.now(UTC) + timedelta(days=1)
+    async with open_store(stage.podium.environment["DATABASE_URL"], SystemClock()) as store:
+        board = await store.boards.find("identity")
+        assert board is not None
+        digest = hashlib.sha256(b"the-code").hexdigest()
+        await store.invites.add(NewInviteLink(board.id, board.creator, digest, 1, until))
+    address = "https://podium.test/join?code=the-code"
+    assert "You can now see the board" in await _said(stage.alice, "leaderboard join", code=address)
+    assert "identity" in await _listed(stage.alice)
+    await _said(stage.carol, "leaderboard uninvite", who=stage.alice)
+    assert "There are no boards yet" in await _listed(stage.alice)
+    stage.server.assert_clean()
 
 
 async def test_who_lost_access_hears_no_more_news_of_the_board(stage: Scene) -> None:

@@ -11,13 +11,14 @@ from itertools import groupby
 
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
+from pydantic import ConfigDict
 from starlette.exceptions import HTTPException
 
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
-from bot.services import moderation, operations, status
-from bot.web import auth, errors, limits
+from bot.services import invites, moderation, operations, status
+from bot.web import auth, bodies, errors, limits
 from bot.web.compat.kernelbot import boards, submissions
 from bot.web.compat.kernelbot.http import (
     TOKEN_HELP,
@@ -28,8 +29,20 @@ from bot.web.compat.kernelbot.http import (
     not_offered,
 )
 from bot.web.context import context_of
+from runners.contract.wire import Wire
 
 account = APIRouter(route_class=Route)
+
+
+_MOST_CODE = 4 << 10
+
+
+class InviteCode(Wire):
+    """What popcorn-cli sends to join a board."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    code: str
 
 
 @account.get("/health")
@@ -54,12 +67,11 @@ async def begin() -> Response:
 
 
 @account.post("/user/join")
-async def join(person: FromSubmitter) -> Response:  # noqa: ARG001 - for its token
-    """Refuse codes: people who are invited to a board see it at once."""
-    return not_offered(
-        "Podium has no invite codes: ask the board's creator for `/leaderboard invite` with your "
-        "name; you can then see the board"
-    )
+async def join(request: Request, person: FromSubmitter) -> Response:
+    """Invite the person to the board of an invite code."""
+    wanted = await bodies.read(request, InviteCode, _MOST_CODE)
+    board = await invites.join_board(context_of(request).store, person, wanted.code)
+    return json_response({"status": "ok", "leaderboards": [board.name]})
 
 
 administration = APIRouter(prefix="/admin", route_class=Route)
@@ -74,7 +86,8 @@ _ELSEWHERE = {
     "board are in GET /api/v1/leaderboards/NAME/export",
     "application-validations": "every ranked answer is checked when it is timed; there is no later "
     "validation",
-    "invites": "people are invited by their names: /leaderboard invite on Discord",
+    "invites": "a board's creator makes invite links on its page /edit/NAME, and invites people by "
+    "their names with /leaderboard invite on Discord",
     "update-problems": "a competition is published by `podium task publish SET.yaml`",
     "leaderboards": "boards are made by `podium task publish DIR` or /leaderboard create on "
     "Discord, and deleted by /leaderboard delete, which first sends the sources",

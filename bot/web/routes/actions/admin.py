@@ -1,5 +1,6 @@
 """`/admin`: bans, disqualifications, rejudging, pauses, limits, finals; audit log and costs."""
 
+import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Annotated
@@ -21,8 +22,16 @@ from bot.reports.costs import costs_report
 from bot.services import finals, lookup, moderation, operations, submissions
 from bot.services.audit import audit_page
 from bot.web.context import context_of
+from bot.web.markup import highlighted
 from bot.web.routes.actions.page import SignedIn, reason_of, redirect, show
-from bot.web.sessions import Browser, Fields, SmallForm, parse_amount, parse_number
+from bot.web.sessions import (
+    Browser,
+    Fields,
+    SmallForm,
+    SubmittedForm,
+    parse_amount,
+    parse_number,
+)
 from runners.contract.task import Mode
 
 router = APIRouter(prefix="/admin")
@@ -31,6 +40,8 @@ ROWS = 50
 """Rows on one page of the audit log."""
 _EVERYTHING = Viewer(NOBODY, sees_all=True)
 _PERIODS = {1: "Today", 7: "7 days", 30: "30 days"}
+_IN_PLACE = re.compile(r"/(submissions|people)/[0-9]{1,19}", re.ASCII)
+"""The pages on which admins decide in place."""
 _MOST, _MOST_MINUTES = 100_000, 525_600
 """The most submissions that a rate limit may allow, and the most minutes of its window."""
 
@@ -76,6 +87,12 @@ async def _unban(store: Store, decision: moderation.Decision, fields: Fields) ->
     return "unbanned"
 
 
+async def _reset_name(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    _require_reason(decision)
+    await moderation.reset_name(store, decision, fields.text("who"))
+    return "name-reset"
+
+
 async def _disqualify(store: Store, decision: moderation.Decision, fields: Fields) -> str:
     _require_reason(decision)
     await moderation.disqualify(store, decision, _submission(fields))
@@ -90,6 +107,11 @@ async def _requalify(store: Store, decision: moderation.Decision, fields: Fields
 async def _rejudge(store: Store, decision: moderation.Decision, fields: Fields) -> str:
     await submissions.rejudge_submission(store, decision, _submission(fields))
     return "rejudging"
+
+
+async def _cancel(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    await moderation.cancel(store, decision, _submission(fields))
+    return "cancelled"
 
 
 async def _limit(store: Store, decision: moderation.Decision, fields: Fields) -> str:
@@ -158,9 +180,11 @@ async def _cancel_final(store: Store, decision: moderation.Decision, fields: Fie
 ACTIONS: dict[str, Callable[[Store, moderation.Decision, Fields], Awaitable[str]]] = {
     "ban": _ban,
     "unban": _unban,
+    "reset-name": _reset_name,
     "disqualify": _disqualify,
     "requalify": _requalify,
     "rejudge": _rejudge,
+    "cancel": _cancel,
     "limit": _limit,
     "unlimit": _unlimit,
     "quota": _quota,
@@ -172,9 +196,22 @@ ACTIONS: dict[str, Callable[[Store, moderation.Decision, Fields], Awaitable[str]
 }
 
 
+@router.post("/look")
+async def look(request: Request, submitted: SmallForm) -> Response:
+    """Show anyone's source to an admin; recorded in the audit log."""
+    require_admin(submitted.caller)
+    context = context_of(request)
+    decision = moderation.Decision(submitted.caller.person, reason_of(submitted.fields))
+    number = _submission(submitted.fields)
+    seen = await moderation.look(context.store, context.clock, decision, number)
+    code = await highlighted(seen.source.text, seen.source.file_name)
+    values = {"title": f"Source of submission #{number}", "seen": seen, "code": code}
+    return await show(request, submitted.browser, "actions/looked.html", values)
+
+
 @router.post("/{action}")
 async def decide(request: Request, submitted: SmallForm, action: str) -> Response:
-    """Perform one action with its audit entry; show the page again if it fails."""
+    """Perform one action with its audit entry; show its form again if it fails."""
     require_admin(submitted.caller)
     if action not in ACTIONS:
         raise UserError("unknown-deed", f"unknown action; use one of: {', '.join(ACTIONS)}")
@@ -183,8 +220,26 @@ async def decide(request: Request, submitted: SmallForm, action: str) -> Respons
     try:
         done = await ACTIONS[action](context_of(request).store, decision, fields)
     except UserError as error:
-        return await _page(request, submitted.browser, fault=error)
-    return redirect("/admin", done)
+        return await _again(request, submitted, action, error)
+    return redirect(_back(fields) or "/admin", done)
+
+
+def _back(fields: Fields) -> str:
+    """Return the page of a person or a submission whose form was sent; empty for `/admin`."""
+    back = fields.text("back")
+    return back if _IN_PLACE.fullmatch(back) else ""
+
+
+async def _again(
+    request: Request, submitted: SubmittedForm, action: str, fault: UserError
+) -> Response:
+    """Show what is wrong, with the form as it was typed if it stands on a page of its own."""
+    fields = submitted.fields
+    if not _back(fields):
+        return await _page(request, submitted.browser, fault=fault)
+    typed = {name: fields.text(name) for name in ("who", "submission", "reason", "until")}
+    values = {"title": "Moderation", "action": action, "back": _back(fields), "typed": typed}
+    return await show(request, submitted.browser, "actions/decision.html", values, fault=fault)
 
 
 async def _page(request: Request, browser: Browser, *, fault: UserError | None = None) -> Response:

@@ -15,7 +15,7 @@ from bot.domain.board import Board, show_pins
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, PublishRequest
 from bot.reports import blocks, tasks
-from bot.services import boards, lookup
+from bot.services import boards, invites, lookup
 from bot.services.publishing.publish import named_gpus, possible_gpus, publish, validate_publish
 from bot.web import publications, sessions
 from bot.web.context import ARCHIVE_ZIP_BYTES, WebContext, context_of
@@ -102,6 +102,35 @@ async def uninvite(request: Request, submitted: sessions.SmallForm, name: str) -
         context_of(request).store, submitted.caller, boards.Invitation(board.name, guests)
     )
     return page.redirect(_address(board), "uninvited")
+
+
+@router.post("/links")
+async def add_link(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
+    """Create an invite link and show it once."""
+    board = await _own_board(request, submitted.caller, name)
+    context, fields = context_of(request), submitted.fields
+    days = sessions.parse_number(fields.text("days"), invites.MOST_DAYS) or 0
+    most = sessions.parse_number(fields.text("most"), invites.MOST_PEOPLE) or 0
+    try:
+        link, code = await invites.create_invite_link(
+            context.store, context.clock, submitted.caller, board.name, days=days, most=most
+        )
+    except UserError as error:
+        return await _form(request, submitted.browser, board, fault=error)
+    home = context.public_url or str(request.base_url).rstrip("/")
+    made = {"link": link, "code": code, "url": f"{home}/join?code={code}"}
+    return await _form(request, submitted.browser, board, made=made)
+
+
+@router.post("/links/{number}/revoke")
+async def revoke_link(
+    request: Request, submitted: sessions.SmallForm, name: str, number: page.Number
+) -> Response:
+    """End an invite link; people whom it invited stay invited."""
+    board = await _own_board(request, submitted.caller, name)
+    store = context_of(request).store
+    await invites.revoke_invite_link(store, submitted.caller, board.name, number)
+    return page.redirect(_address(board), "link-revoked")
 
 
 @router.post("/look")
@@ -218,6 +247,8 @@ async def _form(
         "upload": None,
         "remark": "",
         "again": False,
+        "links": await context.store.invites.of(board.id),
+        "made": None,
         **more,
     }
     return await page.show(request, browser, "actions/edit.html", values, fault=fault)

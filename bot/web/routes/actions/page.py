@@ -25,28 +25,24 @@ from bot.reports import blocks, tasks
 from bot.services.publishing.pipeline import under_chosen_grader
 from bot.services.publishing.publish import TaskUpload, read_upload
 from bot.web import errors, rendering, sessions
+from bot.web.moderation import DONE_MESSAGES
 from runners.contract.gpus import gpu_types
 from runners.contract.task import Grader
 
 _DONE_MESSAGES = {
+    **DONE_MESSAGES,
     "changed": "Your changes are saved.",
     "unchanged": "Nothing has changed.",
     "invited": "The invited people and roles can see the board.",
     "uninvited": "The removed people and roles can no longer see the board.",
-    "rejudging": "The submissions are being judged again; the standings fill as results come in.",
+    "link-revoked": "The invite link no longer works; people whom it invited stay invited.",
     "deleted": "The board and everything on it are deleted.",
     "competition-ended": "The competition is deleted.",
     "closed": "The competition is closed.",
+    "renamed": "Your display name is changed.",
     "revoked": "The token is revoked; programs that use it are refused.",
     "ended": "Those browsers are signed out.",
     "notices": "Your notification settings are saved.",
-    "banned": "The person may no longer submit; their unfinished submissions are stopped.",
-    "unbanned": "The person may submit again.",
-    "disqualified": "The submission is no longer ranked.",
-    "requalified": (
-        "The submission is ranked again, if it takes a first place from somebody only after both "
-        "are compared."
-    ),
     "paused": "The pause has begun.",
     "resumed": "The pause has ended.",
     "limited": "The limit applies from now on.",

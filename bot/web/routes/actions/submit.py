@@ -330,3 +330,12 @@ async def withdraw(request: Request, submitted: sessions.SmallForm, number: Numb
         context_of(request).store, submitted.caller, reason, SubmissionId(number)
     )
     return redirect(f"/submit/{number}")
+
+
+@router.post("/{number}/note")
+async def note(request: Request, submitted: sessions.SmallForm, number: Number) -> Response:
+    """Store the author's note about a submission, and show it on its page."""
+    require_acting(submitted.caller)
+    text, store = submitted.fields.text("note"), context_of(request).store
+    await moderation.write_note(store, submitted.caller, SubmissionId(number), text)
+    return redirect(f"/submissions/{number}#note")

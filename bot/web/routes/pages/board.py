@@ -1,6 +1,5 @@
 """`/boards/NAME`: the task, the standings, the season and the viewer's own runs on one page."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,12 +17,12 @@ from bot.domain.records import FailedRun
 from bot.domain.scoring import Standing
 from bot.domain.tasks.grading import not_run
 from bot.reports import blocks, history, tasks
-from bot.reports.charts import as_table, describe_chart, scaling_report, season_chart
+from bot.reports.charts import describe_chart, scaling_report
 from bot.reports.confirmations import final_table, pending_table
 from bot.reports.standings import absent_table, first_names, gaps, standings_notes, standings_table
 from bot.services import lookup
 from bot.services.history import submission_history
-from bot.services.standings import board_standings, ranks_at, scaling, season
+from bot.services.standings import board_standings, ranks_at, scaling
 from bot.web import auth, figures, rendering
 from bot.web.context import WebContext, context_of
 from bot.web.markup import highlighted, statement
@@ -33,13 +32,8 @@ router = APIRouter(prefix="/boards/{name}")
 _ROWS = 50
 _OWN_ROWS = 10
 """The most submissions of the viewer that are listed."""
-GpuQuery = Annotated[str | None, Query(max_length=64)]
-_TABLE_ROWS = 25
-"""The most rows of each series in the season's table, shown when no script draws the plot."""
 FRESH_S = 1.0
 """How long a rendered page is reused for the same request."""
-SEASON_FRESH_S = 15.0
-"""How long the season's plot is reused, which is drawn from many runs."""
 MOVES_FRESH_S = 60.0
 """How long the ranks of yesterday are reused."""
 _REFERENCE = "reference.py"
@@ -146,6 +140,7 @@ async def _task_values(board: Board, definition: TaskDefinition) -> dict[str, An
     reference = definition.files.get(_REFERENCE, "")
     return {
         "task": definition,
+        "about": tasks.about(definition),
         "statement": await statement(definition.description, drawings, tuple(definition.files)),
         "remarks": [each.text for each in texts[1:]],
         "reference": await highlighted(reference, _REFERENCE) if reference else "",
@@ -276,58 +271,6 @@ def _row(
 
 def _is_named(name: str, query: str) -> bool:
     return query.strip().casefold() in name.casefold()
-
-
-@router.get("/season")
-async def season_page(
-    request: Request, name: str, viewer: auth.AnyViewer, gpu: GpuQuery = None
-) -> Response:
-    """Show the season as a table, for readers without the plot."""
-    context = context_of(request)
-    board = await lookup.find_board(context.store, viewer, name)
-    plot = await _season(context, viewer, board, gpu)
-    chart = plot.chart
-    values = {
-        "title": f"The season of {board.name} on {plot.gpu}",
-        "board": board,
-        "gpu": plot.gpu,
-        "words": "" if chart is None else describe_chart(chart),
-        "season": None if chart is None else as_table(chart, _TABLE_ROWS),
-    }
-    return await rendering.page(request, viewer, "season.html", values)
-
-
-@router.get("/season.json")
-async def season_data(
-    request: Request, name: str, viewer: auth.AnyViewer, gpu: GpuQuery = None
-) -> Response:
-    """Return the data of the season's plot; it has no series while there are no ranks."""
-    context = context_of(request)
-    board = await lookup.find_board(context.store, viewer, name)
-    body = (await _season(context, viewer, board, gpu)).data
-    headers = {"Cache-Control": "private, max-age=5", "Vary": "Authorization, Cookie"}
-    return Response(body, media_type="application/json", headers=headers)
-
-
-@dataclass(frozen=True, slots=True)
-class _Plot:
-    """A season's chart on one GPU type, None when it is empty, and its data for the script."""
-
-    gpu: str
-    chart: blocks.Chart | None
-    data: bytes
-
-
-async def _season(context: WebContext, viewer: Viewer, board: Board, gpu: str | None) -> _Plot:
-    """Return the plot, which is computed once for all who may see the board."""
-
-    async def make() -> _Plot:
-        found = await season(context.store, context.clock, viewer, board.name, gpu=gpu)
-        chart = season_chart(found)
-        data = {"series": []} if chart is None else figures.as_data(chart)
-        return _Plot(found.leaderboard.gpu, chart, json.dumps(data, separators=(",", ":")).encode())
-
-    return await context.cache.get(("season", board, gpu), SEASON_FRESH_S, make)
 
 
 @router.get("/gpus")

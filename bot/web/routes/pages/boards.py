@@ -1,4 +1,4 @@
-"""The home page with all boards, and the pages of competitions."""
+"""The home page with all boards, the pages of competitions, and the winning kernels of a board."""
 
 import math
 from collections.abc import Mapping
@@ -7,23 +7,26 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from bot.domain.board import Viewer
+from bot.domain.board import Board, Viewer
 from bot.domain.competition import LONGEST_NAME
 from bot.domain.leaderboard import BoardOverview
 from bot.domain.scoring import Score
-from bot.reports.competition import dates_line, overall_blocks, points_line
+from bot.reports.competition import dates_line, overall_table, points_line
 from bot.reports.standings import first_names
 from bot.reports.tasks import about
 from bot.services.boards import list_boards
 from bot.services.competitions import competition_standings, visible_competitions
+from bot.services.history import gallery
 from bot.services.standings import leaderboard, task_version
-from bot.web import auth, rendering
+from bot.web import auth, markup, rendering
 from bot.web.context import WebContext, context_of, is_here
 
 router = APIRouter()
 _MOST_LISTED = 10
 """The most competitions on the home page."""
 _ROWS = 100
+_MOST_PEOPLE = 200
+"""The most people of an overall ranking on its page; the CSV has all."""
 FRESH_S = 1.0
 """How long a rendered page, or the first names of a board, are reused."""
 
@@ -106,12 +109,17 @@ async def competition(request: Request, name: str, viewer: auth.AnyViewer) -> Re
     async def make() -> rendering.RenderedPage:
         found = await competition_standings(context.store, context.clock, viewer, name)
         now = context.clock.now()
+        shown = found.entries[:_MOST_PEOPLE]
+        overall = overall_table(found, shown)
         values = {
             "title": found.competition.name,
             "competition": found.competition,
+            "schedule": sorted(found.competition.boards, key=_closes),
             "dates": dates_line(found.competition, now),
             "points": points_line(found.competition.points),
-            "overall": list(overall_blocks(found)),
+            "overall": overall,
+            "entries": list(zip(shown, overall.rows, strict=True)),
+            "more": len(found.entries) - len(shown),
             "now": now,
             "may_edit": viewer.is_creator and found.competition.belongs_to(viewer),
         }
@@ -119,6 +127,36 @@ async def competition(request: Request, name: str, viewer: auth.AnyViewer) -> Re
 
     page = await context.cache.get(("competition", viewer, name), FRESH_S, make)
     return rendering.page_response(request, page)
+
+
+@router.get("/boards/{name}/gallery")
+async def gallery_page(
+    request: Request,
+    name: str,
+    viewer: auth.AnyViewer,
+    gpu: Annotated[str | None, Query(max_length=64)] = None,
+) -> Response:
+    """Show the kernels with the first three ranks whose sources the board shows."""
+    context = context_of(request)
+
+    async def make() -> rendering.RenderedPage:
+        found = await gallery(context.store, context.clock, viewer, name, gpu=gpu)
+        values = {
+            "leaderboard": found.leaderboard,
+            "gallery": found,
+            "kernels": [
+                (
+                    each,
+                    await markup.statement(each.submission.note, "", ()),
+                    await markup.highlighted(each.source, each.submission.file_name),
+                )
+                for each in found.winners
+            ],
+        }
+        return await rendering.render_page(request, viewer, "gallery.html", values)
+
+    key = ("gallery", viewer, name, gpu)
+    return rendering.page_response(request, await context.cache.get(key, FRESH_S, make))
 
 
 async def _card(context: WebContext, overview: BoardOverview) -> BoardCard:
@@ -144,5 +182,8 @@ async def _firsts(context: WebContext, best: Score) -> tuple[str, int]:
 
 def _closing(overview: BoardOverview) -> tuple[float, str]:
     """Return the sort key of a board's deadline; boards without one come last."""
-    deadline = overview.board.deadline
-    return math.inf if deadline is None else deadline.timestamp(), overview.board.name
+    return _closes(overview.board)
+
+
+def _closes(board: Board) -> tuple[float, str]:
+    return math.inf if board.deadline is None else board.deadline.timestamp(), board.name

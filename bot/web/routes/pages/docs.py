@@ -6,7 +6,7 @@ from bot.domain.board import Board, Viewer
 from bot.reports.submission import VERDICT_WORDS
 from bot.services.lookup import visible_boards
 from bot.web import auth, rendering
-from bot.web.context import WebContext, context_of, is_here
+from bot.web.context import WebContext, address_of, context_of, is_here
 from runners.contract.verdict import Verdict
 from runners.languages import specs
 
@@ -23,7 +23,7 @@ async def docs(request: Request, viewer: auth.AnyViewer) -> Response:
         "board": "BOARD" if board is None else board.name,
         "gpu": "GPU" if board is None else board.gpus[0],
         "has_discord": any(line.name == "discord" for line in context.connections),
-        "base": _address(request),
+        "base": address_of(request),
         "is_here": is_here(request),
         "languages": specs(),
     }
@@ -96,13 +96,3 @@ async def _example(context: WebContext, viewer: Viewer) -> Board | None:
     boards = await visible_boards(context.store, viewer)
     now = context.clock.now()
     return next((each for each in boards if each.is_open(now)), boards[0] if boards else None)
-
-
-def _address(request: Request) -> str:
-    """Return the public address, else the one that was connected to; never the `Host` header."""
-    public = context_of(request).public_url
-    if public is not None:
-        return public
-    host, port = request.scope.get("server") or ("127.0.0.1", None)
-    name = f"[{host}]" if ":" in host else host
-    return f"{request.url.scheme}://{name}" + (f":{port}" if port else "")

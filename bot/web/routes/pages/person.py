@@ -1,6 +1,7 @@
 """`/people/N`: a person's ranks and submissions, and the history of their times."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import groupby
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from bot.reports import blocks, charts, history
 from bot.services.history import PersonProfile, PersonStanding, person_profile
 from bot.web import auth, figures, rendering
 from bot.web.context import context_of
+from bot.web.moderation import moderation_of
 
 router = APIRouter()
 FRESH_S = 5.0
@@ -28,18 +30,31 @@ async def person(
 
     async def make() -> rendering.RenderedPage:
         profile = await person_profile(context.store, viewer, PersonId(number))
-        return await rendering.render_page(request, viewer, "person.html", _values(profile))
+        forms = await moderation_of(request, profile.person)
+        values = {**_values(profile, context.clock.now()), "moderation": forms}
+        return await rendering.render_page(request, viewer, "person.html", values)
 
+    if viewer.sees_all:  # the forms of an admin belong to one session
+        return rendering.page_response(request, await make())
     return rendering.page_response(
         request, await context.cache.get(("person", viewer, number), FRESH_S, make)
     )
 
 
-def _values(profile: PersonProfile) -> dict[str, Any]:
+def _values(profile: PersonProfile, now: datetime) -> dict[str, Any]:
+    places = [(each, *_cells(each)) for each in profile.best_first]
+    best = "; ".join(
+        f"{rank} on {each.board.name}, {each.own.gpu}" for each, rank, *_ in places[:3]
+    )
     return {
         "title": profile.person.name,
+        "card": f"/people/{profile.person.id}/card.png",
+        "description": f"Best places: {best}." if best else "No ranked submissions yet.",
         "profile": profile,
-        "places_held": [(each, *_cells(each)) for each in profile.standings],
+        "places_held": places,
+        "won": profile.medals(now, won=True),
+        "held": profile.medals(now, won=False),
+        "boards": len({each.board.id for each in profile.standings}),
         "charts": [
             (each.title, charts.describe_chart(each), figures.as_data(each))
             for each in _trends(profile)

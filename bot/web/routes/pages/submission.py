@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
@@ -11,18 +11,23 @@ from fastapi.responses import StreamingResponse
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.records import StoredFile
 from bot.domain.scoring import ScoreValue, judged
 from bot.domain.speedups import of_ratio, show
 from bot.domain.status import JobStatus, SubmissionStatus, with_costs
 from bot.reports import history
 from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
+from bot.reports.profiles import Profile, profiles
 from bot.reports.standings import placement_line, standing_line
 from bot.reports.submission import VERDICT_WORDS, archives, evaluation_report, job_line, outcome
 from bot.services import comparison, standings, status
+from bot.services.shapes import shapes
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.markup import highlighted
+from bot.web.markup import highlighted, statement
+from bot.web.moderation import moderation_of
+from bot.web.shapes import Roofline, ShapeTable, roofline, shape_table
 from runners.contract.evaluation import SLOWER_MOST, CaseKind, CaseResult, Measurement, StopReason
 
 _STOPPED = {
@@ -90,6 +95,9 @@ class JobReport:
     job: JobStatus
     blocks: tuple[Block, ...]
     benchmarks: tuple[Benchmark, ...]
+    shapes: ShapeTable | None = None
+    roofline: Roofline | None = None
+    profiles: tuple[Profile, ...] = ()
 
 
 @router.get("/{number}")
@@ -100,21 +108,28 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         await status.read_submission(context.store, context.clock, viewer, submission_id),
         context.store.costs.prices,
     )
-    shown, hidden = await _source(context, viewer, submission_id)
+    shown, hidden = await _source(context, viewer, reading)
+    person = await context.store.people.get(reading.submission.person)
     files = await status.read_files(context.store, context.clock, viewer, submission_id)
     values = {
         "title": f"Submission #{number}",
+        "card": f"/submissions/{number}/card.png",
         "status": reading,
         "submission": reading.submission,
         "board": reading.board,
-        "person": await context.store.people.get(reading.submission.person),
+        "person": person,
+        "moderation": await moderation_of(request, person, reading),
         "lines": _lines(reading),
         "outcome": outcome(reading),
         "verdict_words": set(VERDICT_WORDS.values()),
         "confirmations": list(confirmation_lines(reading)),
         "buttons": sessions.submission_buttons(await sessions.browser_of(request), reading),
+        "note": await statement(reading.submission.note, "", ()) if reading.submission.note else "",
         "places": await _places(context, reading),
-        "job_reports": _job_reports(reading),
+        "job_reports": [
+            await _with_profiles(await _job_report(context, viewer, reading, each), files)
+            for each in reading.jobs
+        ],
         "code": None if shown is None else await highlighted(shown.text, shown.file_name),
         "hidden": hidden,
         "files": await asyncio.to_thread(archives, submission_id, files),
@@ -129,28 +144,44 @@ def _lines(reading: SubmissionStatus) -> list[Text]:
 
 
 async def _source(
-    context: WebContext, viewer: Viewer, number: SubmissionId
+    context: WebContext, viewer: Viewer, reading: SubmissionStatus
 ) -> tuple[status.Source | None, str]:
     """Return the source, or why this viewer may not see it."""
     try:
-        return await status.source(context.store, context.clock, viewer, number), ""
+        _require_look(context, viewer, reading)
+        return await status.source(context.store, context.clock, viewer, reading.submission.id), ""
     except UserError as error:
         if error.code != "hidden-source":
             raise
         return None, error.message
 
 
-def _job_reports(reading: SubmissionStatus) -> tuple[JobReport, ...]:
-    return tuple(
-        JobReport(
-            each,
-            ()
-            if each.evaluation is None
-            else evaluation_report(each.evaluation, cost=each.cost).blocks,
-            () if each.evaluation is None else benchmarks(each.evaluation.cases),
-        )
-        for each in reading.jobs
-    )
+def _require_look(context: WebContext, viewer: Viewer, reading: SubmissionStatus) -> None:
+    """Raise UserError for a source that only admins may read: they look at it on the record."""
+    submission = reading.submission
+    is_shown = status.shows_sources(reading.board, context.clock, submission)
+    if viewer.sees_all and submission.person != viewer.person and not is_shown:
+        words = "only its submitter and admins may read this source now"
+        raise UserError("hidden-source", f"{words}; an admin looks at it by a button on its page")
+
+
+async def _job_report(
+    context: WebContext, viewer: Viewer, reading: SubmissionStatus, job: JobStatus
+) -> JobReport:
+    if job.evaluation is None:
+        return JobReport(job, (), ())
+    blocks = evaluation_report(job.evaluation, cost=job.cost).blocks
+    timed = benchmarks(job.evaluation.cases)
+    if not timed:
+        return JobReport(job, blocks, ())
+    found = await shapes(context.store, viewer, reading, job.job.gpu)
+    times = [(each.number, each.spec, each.value) for each in timed]
+    return JobReport(job, blocks, timed, shape_table(times, found), roofline(times, found.works))
+
+
+async def _with_profiles(report: JobReport, files: Sequence[StoredFile]) -> JobReport:
+    found = await asyncio.to_thread(profiles, files, report.job.job.gpu)
+    return replace(report, profiles=found)
 
 
 async def _places(context: WebContext, reading: SubmissionStatus) -> list[str]:
@@ -198,7 +229,10 @@ async def progress(request: Request, number: Number, viewer: auth.AnyViewer) -> 
 async def download(request: Request, number: Number, viewer: auth.AnyViewer) -> Response:
     """Return the source unchanged, as a download that the browser does not display."""
     context = context_of(request)
-    source = await status.source(context.store, context.clock, viewer, SubmissionId(number))
+    store, clock = context.store, context.clock
+    reading = await status.read_submission(store, clock, viewer, SubmissionId(number))
+    _require_look(context, viewer, reading)
+    source = await status.source(store, clock, viewer, SubmissionId(number))
     return _file(source.text.encode(), "text/plain; charset=utf-8")
 
 

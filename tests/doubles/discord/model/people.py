@@ -14,6 +14,8 @@ class User:
     name: str
     bot: bool = False
     dms_open: bool = True
+    shown: str = ""
+    """The display name that they chose; without one, their name with capitals."""
 
     @property
     def mention(self) -> str:
@@ -24,7 +26,7 @@ class User:
             "id": str(self.id),
             "username": self.name,
             "discriminator": "0",
-            "global_name": None if self.bot else self.name.title(),
+            "global_name": None if self.bot else self.shown or self.name.title(),
             "avatar": None,
             "bot": self.bot,
             "public_flags": 0,

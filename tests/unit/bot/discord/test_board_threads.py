@@ -1,11 +1,14 @@
 """Each thread is created once, and old ones make room for new ones."""
 
 import asyncio
+from datetime import timedelta
 
+import aiohttp
 import discord
 import pytest
 
 from bot.discord import board_threads
+from bot.discord.context import DiscordContext
 from bot.discord.displays import DisplayedSubmission
 from runners.contract.task import Mode
 from tests.doubles.discord.limits import MESSAGE, THREADS, Limits
@@ -65,12 +68,13 @@ async def test_a_guild_full_of_threads_makes_room_and_else_the_conversation_has_
         here.server.assert_clean(allowing=[TOO_MANY_THREADS, UNKNOWN_CHANNEL])
 
 
+@pytest.mark.parametrize("status", [502, 503])
 @pytest.mark.parametrize("waited_s", [0.0, LATE_S, 2 * 3600.0])
-async def test_a_thread_whose_creation_was_answered_by_nothing_is_found_even_archived(
-    room: Room, waited_s: float
+async def test_a_thread_whose_creation_was_answered_by_an_error_is_found_even_archived(
+    room: Room, waited_s: float, status: int
 ) -> None:
     submission, show = await judged(room, mode=Mode.TEST)
-    with room.server.faults.during(Lost("POST", THREADS, 1)):
+    with room.server.faults.during(Lost("POST", THREADS, 1, status)):  # discord.py repeats a 502
         with pytest.raises(discord.DiscordServerError):
             await to_the_end(room, show)
         show.doubtful = True
@@ -79,6 +83,26 @@ async def test_a_thread_whose_creation_was_answered_by_nothing_is_found_even_arc
     assert room.reports(submission, room.thread) == 1
     assert room.alice.can_see(room.thread)
     room.server.assert_clean()
+
+
+async def test_a_creation_that_takes_longer_than_its_lease_stays_the_only_one(room: Room) -> None:
+    lease = timedelta(seconds=0.06)
+    context = DiscordContext(room.place.store, room.place.clock, lease=lease)
+    threads = board_threads.GuildThreads(room.client, context)
+    channel = room.client.get_channel(room.channel.id)
+    assert isinstance(channel, discord.TextChannel)
+    (board,) = await room.place.store.boards.all()
+    reader = room.place.ada, room.alice.id
+    with room.server.faults.during(Fault("POST", THREADS, status=None)) as unanswered:
+        first = asyncio.create_task(threads.private(channel, board, reader, 0))
+        await room.server.wait_for(lambda: unanswered.hits)
+        for _ in range(4):
+            room.place.clock.advance(lease.total_seconds() / 2)
+            await asyncio.sleep(lease.total_seconds() / 2)
+        with pytest.raises(board_threads.ThreadBusyError):
+            await threads.private(channel, board, reader, 0)
+    with pytest.raises(aiohttp.ClientError):
+        await first
 
 
 async def test_a_public_thread_that_exists_already_is_used(room: Room) -> None:

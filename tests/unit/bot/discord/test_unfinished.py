@@ -16,7 +16,7 @@ from bot.discord.unfinished import EXPIRED_FOR, MAX_ATTEMPTS, resume_unfinished
 from bot.domain.errors import StoreError
 from bot.domain.publication import PublishRequest
 from bot.domain.records import InteractionRequest
-from bot.domain.submission import Submission
+from bot.domain.submission import NewDisplay, Submission
 from bot.services.publishing.publish import publish
 from tests.doubles.discord.limits import CALLBACK
 from tests.doubles.discord.model.channels import Channel
@@ -153,16 +153,53 @@ async def test_what_was_never_acknowledged_is_done_and_shown_by_its_display(room
 
 async def test_what_ends_every_process_is_given_up_and_told(room: Room) -> None:
     run = await killed(room)
-    for _ in range(MAX_ATTEMPTS):
+    interactions = room.place.store.interactions
+    for _ in range(MAX_ATTEMPTS - 1):  # the first process was the one that was killed
+        room.place.clock.advance(LEASE.total_seconds() + SILENT_S)
+        (found,) = await interactions.claim_unfinished("discord", "x", FIRST_LEASE, EXPIRED_FOR)
+        assert await interactions.begin(found.id, "x", FIRST_LEASE)
+    await taken_up(room)
+    assert f"started {MAX_ATTEMPTS} times" in (await run.final()).text
+    assert await stored(room) == ()
+    assert await is_settled(room)
+
+
+async def test_a_command_whose_submission_is_stored_is_not_said_to_have_failed(
+    room: Room,
+) -> None:
+    run, key = await killed(room), ""
+    interactions = room.place.store.interactions
+    for _ in range(MAX_ATTEMPTS - 1):
+        room.place.clock.advance(LEASE.total_seconds() + SILENT_S)
+        (found,) = await interactions.claim_unfinished("discord", "x", FIRST_LEASE, EXPIRED_FOR)
+        assert await interactions.begin(found.id, "x", FIRST_LEASE)
+        key = found.id
+    person = (await room.place.store.people.ensure(f"discord:{room.alice.id}", "alice")).id
+    shown = SubmissionDisplay(
+        channel=room.channel.id, user=room.alice.id, in_guild=True, answer=key
+    )
+    display = NewDisplay("discord", shown.model_dump_json())
+    submission = await room.place.submit(person, key=key, display=display)
+    await taken_up(room)
+    assert run.message.loading
+    assert await is_settled(room)
+    async with run_displays(room.client, room.context):
+        assert f"Submission #{submission.id}" in (await run.final()).text
+    assert len(await stored(room)) == 1
+
+
+async def test_a_process_that_ends_before_it_has_started_a_command_costs_no_attempt(
+    room: Room,
+) -> None:
+    run = await killed(room)
+    for _ in range(2 * MAX_ATTEMPTS):
         room.place.clock.advance(LEASE.total_seconds() + SILENT_S)
         found = await room.place.store.interactions.claim_unfinished(
             "discord", "x", FIRST_LEASE, EXPIRED_FOR
         )
         assert len(found) == 1
     await taken_up(room)
-    assert f"started {MAX_ATTEMPTS} times" in (await run.final()).text
-    assert await stored(room) == ()
-    assert await is_settled(room)
+    assert "is stored: test on CPU" in (await run.final()).text
 
 
 async def test_what_is_older_than_a_day_is_given_up_and_told(room: Room) -> None:

@@ -16,7 +16,7 @@ from bot.web.context import WebContext
 from runners.contract.evaluation import CaseKind
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door
-from tests.doubles.browsers import HOME, SAME_ORIGIN, Browser, signed_in
+from tests.doubles.browsers import HOME, SAME_ORIGIN, Browser, admin_of, signed_in
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.factories import make_case, make_measurement
@@ -37,18 +37,6 @@ async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
 @pytest.fixture
 def door(place: Place) -> WebContext:
     return make_door(place.store, place.clock)
-
-
-async def admin_of(door: WebContext, name: str = "ada") -> Browser:
-    """The browser of an admin, in by a token for administering."""
-    by = await door.store.people.ensure("local:root", "root")
-    day = timedelta(days=1)
-    made = await create_local_token(
-        door.store, door.clock, by.id, name, scope=TokenScope.ADMIN, lifetime=day
-    )
-    browser = Browser(door)
-    await browser.sign_in(made.secret)
-    return browser
 
 
 async def test_a_page_for_acting_asks_strangers_to_sign_in_and_leads_them_back(
@@ -375,7 +363,7 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
     door: WebContext, place: Place
 ) -> None:
     root = await admin_of(door, "root")
-    await place.person("eve")
+    await place.store.people.ensure("discord:9", "Rude", "mallory")
     submission = await place.submit(await place.person("eve"))
     number = str(submission.id)
     for time_ns, name in enumerate(("eve", "bob", "dan"), start=100):
@@ -385,6 +373,7 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
     deeds: list[tuple[str, dict[str, str]]] = [
         ("ban", {"who": "local:eve", "reason": "<i>forged</i>"}),
         ("unban", {"who": "local:eve"}),
+        ("reset-name", {"who": "discord:9", "reason": "rude"}),
         ("disqualify", {"submission": f"#{number}", "reason": "copied"}),
         ("requalify", {"submission": number}),
         ("pause", {"what": "board", "which": "vectoradd", "reason": "mending"}),
@@ -475,3 +464,31 @@ async def test_the_pool_for_ranked_runs_is_set_shown_and_removed(
     found = await place.store.boards.get(place.board.id)
     assert found is not None
     assert found.pins == ()
+
+
+async def test_a_page_learns_the_stamp_of_the_present_session_and_other_sites_do_not(
+    door: WebContext,
+) -> None:
+    ada, _ = await signed_in(door)
+    answer = await ada.client.get("/sign-in/stamp", headers=SAME_ORIGIN)
+    assert answer.json() == {"stamp": await ada.stamp()}
+    assert answer.headers["Cache-Control"] == "no-store"
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}
+    assert (await ada.client.get("/sign-in/stamp", headers=elsewhere)).status_code == 403
+    await ada.post("/sign-out")
+    asks = SAME_ORIGIN | {"Accept": "application/json"}
+    assert (await ada.client.get("/sign-in/stamp", headers=asks)).status_code == 401
+
+
+async def test_a_display_name_is_changed_on_the_account_s_page(door: WebContext) -> None:
+    ada, _ = await signed_in(door)
+    changed = await ada.post("/me/name", {"name": "<i>Ada</i> L."})
+    assert changed.headers["Location"] == "/me?done=renamed"
+    text = await ada.text("/me?done=renamed")
+    assert "<h1>&lt;i&gt;Ada&lt;/i&gt; L.</h1>" in text
+    again = await ada.post("/me/name", {"name": "Countess <b>"})
+    assert again.status_code == 429
+    assert 'value="Countess &lt;b&gt;"' in again.text
+    long = await ada.post("/me/name", {"name": "x" * 33})
+    assert long.status_code == 400
+    assert (await door.store.people.ensure("local:ada", "ada")).name == "<i>Ada</i> L."

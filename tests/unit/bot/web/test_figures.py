@@ -95,3 +95,16 @@ def test_a_kernel_below_the_resolution_has_a_histogram() -> None:
     found = histogram([-1.0, 0.0])
     assert found is not None
     assert (found.low, found.median) == (0.0, 0.0)
+
+
+def test_samples_that_are_far_apart_have_a_logarithmic_axis() -> None:
+    near = histogram([100.0, 150.0, 390.0])
+    far = histogram([100.0, 1_000.0, 10_000.0], [("time", 1_000.0)])
+    assert near is not None
+    assert far is not None
+    assert (near.logarithmic, far.logarithmic) == (False, True)
+    assert far.marks == (("time", 50.0),)
+    assert [round(each.left) for each in far.bars] == [0, 50, 98]
+    zero = histogram([0.0, 1_000.0, 10_000.0])
+    assert zero is not None
+    assert not zero.logarithmic

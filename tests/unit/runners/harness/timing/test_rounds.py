@@ -2,7 +2,9 @@
 
 import pytest
 
+from runners.contract.verdict import Verdict
 from runners.harness.timing.rounds import (
+    DISCARDS_MOST,
     DISTURBED_NS,
     DRIFT_HOSTED_NS,
     DRIFT_MOST_NS,
@@ -11,6 +13,7 @@ from runners.harness.timing.rounds import (
     Round,
 )
 from runners.harness.timing.stopwatch import HOST_CALIBRATIONS
+from runners.harness.verdicts import VerdictError
 from tests.unit.runners.harness.timed import MS, make_round
 
 
@@ -188,6 +191,16 @@ def test_who_finds_a_round_disturbed_hands_it_on() -> None:
     found = make_round()
 
     assert DisturbedError(found).round is found
+
+
+def test_calls_that_the_machine_slowed_do_not_bring_blame_nearer() -> None:
+    timed = make_round()
+    timed.discarded = DISCARDS_MOST  # slowed by the power brake, say
+    for _ in range(DISCARDS_MOST):
+        timed.discard(VerdictError(Verdict.DISALLOWED, "ran"))
+        timed.discard(DisturbedError(timed))
+    with pytest.raises(VerdictError, match="ran"):
+        timed.discard(VerdictError(Verdict.DISALLOWED, "ran"))
 
 
 def test_a_drift_counts_on_a_gpu_in_either_direction() -> None:

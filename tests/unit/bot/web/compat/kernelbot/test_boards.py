@@ -1,11 +1,13 @@
 """Tests of the boards and queues that popcorn-cli shows, of signing in, and of ranked lists."""
 
+import json
 from datetime import timedelta
 
 import pytest
 
-from bot.domain.board import Access, Visibility
+from bot.domain.board import Access, Viewer, Visibility
 from bot.domain.submission import Submission
+from bot.services.invites import create_invite_link
 from bot.services.moderation import Decision, pause_gpu
 from runners.contract.evaluation import CPU, CaseKind
 from runners.contract.task import Mode, Workload
@@ -103,13 +105,23 @@ async def test_registering_says_how_to_get_a_token_and_keeps_what_is_written(
     assert answers[0].json()["state"] != answers[1].json()["state"]
 
 
-async def test_an_invite_code_says_how_people_are_invited_here(
-    ada: PopcornCli, anybody: PopcornCli
+async def test_an_invite_code_invites_to_its_board(
+    place: Place, eve: PopcornCli, anybody: PopcornCli
 ) -> None:
-    answer = await ada.asked("POST", "/user/join", b'{"code": "x"}')
-    assert answer.status_code == 501
-    assert "/leaderboard invite" in answer.json()["detail"]
-    assert (await anybody.asked("POST", "/user/join", b"{}")).status_code == 400
+    creator = Viewer(place.board.creator)
+    _, code = await create_invite_link(
+        place.store, place.clock, creator, place.board.name, days=1, most=1
+    )
+    asked = json.dumps({"code": code}).encode()
+    assert (await anybody.asked("POST", "/user/join", asked)).status_code == 400
+    answer = await eve.asked("POST", "/user/join", asked)
+    assert answer.status_code == 200, answer.text
+    assert answer.json() == {"status": "ok", "leaderboards": [place.board.name]}
+    for wrong in (b'{"code": "x"}', b"{}", b"[]", b'{"code": 7}', b"x" * 9000):
+        assert (await eve.asked("POST", "/user/join", wrong)).status_code in {400, 413, 422}
+    board = await place.store.boards.get(place.board.id)
+    assert board is not None
+    assert "local:eve" in board.access.guests
 
 
 @pytest.mark.parametrize("provider", ["discord", "github"])

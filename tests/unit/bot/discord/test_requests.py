@@ -5,8 +5,8 @@ import aiohttp
 import discord
 import pytest
 
-from bot.discord import client
-from bot.discord.client import REQUESTS_PER_S, RequestSpacer
+from bot.discord import requests
+from bot.discord.requests import REQUESTS_PER_S, RequestSpacer
 from bot.discord.responses import is_temporary
 from tests.doubles.discord.limits import CHANNEL, FOLLOWUPS
 from tests.doubles.discord.rest.faults import Fault
@@ -68,7 +68,7 @@ async def test_the_limit_of_all_requests_together_is_kept() -> None:
 async def test_silence_ends_a_request_and_is_taken_for_a_passing_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client, "RESPONSE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(requests, "RESPONSE_TIMEOUT_S", 0.2)
     async with room() as here:
         with here.server.faults.during(Fault(status=None)):
             with pytest.raises((aiohttp.ClientError, TimeoutError)) as caught:
@@ -78,7 +78,7 @@ async def test_silence_ends_a_request_and_is_taken_for_a_passing_failure(
 
 
 async def test_a_follow_up_without_a_response_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "RESPONSE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(requests, "RESPONSE_TIMEOUT_S", 0.2)
     async with room() as here:
         answer = discord.Webhook.partial(
             here.client.application_id or 0, "of-an-interaction", client=here.client

@@ -1,0 +1,116 @@
+"""`/boards/NAME/season`: the runs of a season as tables, and as the data of its plot."""
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from bot.domain.board import Board, Viewer
+from bot.domain.leaderboard import Season, SeasonRun
+from bot.reports.charts import describe_chart, season_chart
+from bot.reports.escaping import one_line
+from bot.services.lookup import find_board
+from bot.services.standings import season
+from bot.web import auth, figures, rendering
+from bot.web.context import WebContext, context_of
+
+router = APIRouter(prefix="/boards/{name}")
+GpuQuery = Annotated[str | None, Query(max_length=64)]
+FRESH_S = 15.0
+"""How long a season is reused, which is read from many runs."""
+_MOST_ROWS = 200
+"""The most runs and records in the tables, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plot:
+    """A season, whether its board shows sources now, and the data for the script."""
+
+    season: Season
+    shows_sources: bool
+    data: bytes
+    zipped: bytes
+
+
+@router.get("/season")
+async def season_page(
+    request: Request, name: str, viewer: auth.AnyViewer, gpu: GpuQuery = None
+) -> Response:
+    """Show the season as tables, also for readers without the plot."""
+    context = context_of(request)
+    board = await find_board(context.store, viewer, name)
+    plot = await _season(context, viewer, board, gpu)
+    found = plot.season
+    chart = season_chart(found)
+    values = {
+        "title": f"The season of {board.name} on {found.leaderboard.gpu}",
+        "board": board,
+        "gpu": found.leaderboard.gpu,
+        "words": "" if chart is None else describe_chart(chart),
+        "records": found.compared_records[: -_MOST_ROWS - 1 : -1],
+        "runs": found.compared_runs[: -_MOST_ROWS - 1 : -1],
+        "total": found.total,
+        "shows_sources": plot.shows_sources or viewer.sees_all,
+        "own": viewer.person,
+    }
+    return await rendering.page(request, viewer, "season.html", values)
+
+
+@router.get("/season.json")
+async def season_data(
+    request: Request, name: str, viewer: auth.AnyViewer, gpu: GpuQuery = None
+) -> Response:
+    """Return the data of the season's plot; it has no series while there are no ranks."""
+    context = context_of(request)
+    board = await find_board(context.store, viewer, name)
+    plot = await _season(context, viewer, board, gpu)
+    vary = "Accept-Encoding, Authorization, Cookie"
+    headers = {"Cache-Control": "private, max-age=5", "Vary": vary}
+    body = plot.data
+    if rendering.takes_gzip(request):
+        body, headers["Content-Encoding"] = plot.zipped, "gzip"
+    return Response(body, media_type="application/json", headers=headers)
+
+
+async def _season(context: WebContext, viewer: Viewer, board: Board, gpu: str | None) -> _Plot:
+    """Return the season, which is read once for all who may see the board."""
+
+    async def make() -> _Plot:
+        found = await season(context.store, context.clock, viewer, board.name, gpu=gpu)
+        is_open = board.is_open(context.clock.now())
+        shown = board.access.shows_sources(is_open=is_open, consent=board.access.source)
+        values = as_data(found, shows_sources=shown)
+        data = json.dumps(values, separators=(",", ":")).encode()
+        return _Plot(found, shown, data, gzip.compress(data, mtime=0))
+
+    return await context.cache.get(("season", board, gpu), FRESH_S, make)
+
+
+def as_data(found: Season, *, shows_sources: bool) -> dict[str, Any]:
+    """Return the best time so far, and each run with its person and that person's run before."""
+    chart = season_chart(found)
+    if chart is None:
+        return {"series": []}
+    best, runs = chart.series
+    people = {each.person: each.person_name for each in found.scores}
+    places: dict[int, int] = {person: place for place, person in enumerate(people)}
+    return {
+        **figures.as_data(chart),
+        "series": [figures.as_series(best)],
+        "each": runs.name,
+        "unit": chart.y.partition("(")[2].rstrip(")"),
+        "people": [(person, one_line(name)) for person, name in people.items()],
+        "runs": [
+            (*figures.as_point(point), *_origin(row, places))
+            for point, row in zip(runs.points, found.compared_runs, strict=True)
+        ],
+        "shown": shows_sources,
+    }
+
+
+def _origin(run: SeasonRun, places: Mapping[int, int]) -> tuple[int, int, int]:
+    before = 0 if run.before is None else run.before.submission
+    return run.score.submission, places[run.score.person], before

@@ -1,0 +1,197 @@
+"""Computes the figures of a submission's benchmarks: times next to those of others, a roofline."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.domain.reference_times import Work
+from bot.domain.scoring import ScoreValue
+from bot.domain.times import show_factor, show_rate
+from bot.services.shapes import OtherRun, Shapes
+from bot.web.figures import Scale
+
+_ROOM = 1.15
+"""How much further than the outermost mark a scale goes, as a factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """A time of another run: how many times faster this one is, and its place on the scale."""
+
+    time_ns: float
+    factor: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRow:
+    """One benchmark: its time, the others' by name, and its share of the speed of light."""
+
+    number: int
+    spec: str
+    value: ScoreValue
+    against: Mapping[str, Against]
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeTable:
+    """All benchmarks, the others, and the scale: `here` is this run's own place on it."""
+
+    rows: tuple[ShapeRow, ...]
+    rivals: tuple[OtherRun, ...]
+    here: float
+    low: str
+    high: str
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether the speed of light of a benchmark is known."""
+        return any(each.share is not None for each in self.rows)
+
+
+Timed = Sequence[tuple[int, str, ScoreValue]]
+"""The number, the spec and the time of each benchmark."""
+
+
+def shape_table(timed: Timed, found: Shapes) -> ShapeTable | None:
+    """Return the benchmarks next to the others; None if there is nothing to set them against."""
+    ratios = [
+        rival.times[spec].time_ns / value.time_ns
+        for rival in found.rivals
+        for _, spec, value in timed
+        if spec in rival.times
+    ]
+    known = found.works or {}
+    if not timed or not (ratios or any(each.floor_ns for each in known.values())):
+        return None
+    low, high = min([1.0, *ratios]) / _ROOM, max([1.0, *ratios]) * _ROOM
+    scale = Scale(low, high, logarithmic=True)
+    rows = tuple(
+        ShapeRow(
+            number,
+            spec,
+            value,
+            {
+                each.name: _against(value, each.times[spec], scale)
+                for each in found.rivals
+                if spec in each.times
+            },
+            _share(value, known.get(spec)),
+        )
+        for number, spec, value in timed
+    )
+    return ShapeTable(rows, found.rivals, scale(1.0), show_factor(low), show_factor(high))
+
+
+def _against(value: ScoreValue, other: ScoreValue, scale: Scale) -> Against:
+    ratio = other.time_ns / value.time_ns
+    return Against(other.time_ns, show_factor(ratio), scale(ratio))
+
+
+def _share(value: ScoreValue, work: Work | None) -> float | None:
+    floor = None if work is None else work.floor_ns
+    return None if floor is None else 100 * floor / value.time_ns
+
+
+@dataclass(frozen=True, slots=True)
+class RoofPoint:
+    """One benchmark on a roofline: its rates per second in words, and in percent of the card's."""
+
+    number: int
+    x: float
+    y: float
+    intensity: float
+    operations: str
+    bytes: str
+    of_fp32: float
+    of_memory: float
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """The roofs of a card and the benchmarks below them, in a picture of `WIDTH` by `HEIGHT`."""
+
+    points: tuple[RoofPoint, ...]
+    roofs: tuple[tuple[str, str], ...]
+    """A class and a path of each roof: of FP32 and of the narrowest type."""
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    """Where values of both axes are, in words."""
+    memory: str
+    fp32: str
+    fastest: str
+    """The rates of the card in words."""
+
+
+WIDTH, HEIGHT = 360, 220
+_LEFT, _TOP, _RIGHT, _BOTTOM = 44, 10, 16, 26
+
+
+@dataclass(frozen=True, slots=True)
+class _Plane:
+    """Both logarithmic axes: operations per byte, and operations per second."""
+
+    low: float
+    high: float
+    least: float
+    most: float
+
+    def place(self, intensity: float, rate: float) -> tuple[float, float]:
+        x = Scale(self.low, self.high, logarithmic=True)(intensity) / 100
+        y = Scale(self.least, self.most, logarithmic=True)(rate) / 100
+        width, height = WIDTH - _LEFT - _RIGHT, HEIGHT - _TOP - _BOTTOM
+        return round(_LEFT + width * x, 1), round(_TOP + height * (1 - y), 1)
+
+    def roof(self, rate: float, bytes_per_s: float) -> str:
+        left = max(self.low, self.least / bytes_per_s)
+        ends = ((left, left * bytes_per_s), (rate / bytes_per_s, rate), (self.high, rate))
+        return "M" + "L".join(f"{x} {y}" for x, y in (self.place(*each) for each in ends))
+
+
+def roofline(timed: Timed, known: Mapping[str, Work] | None) -> Roofline | None:
+    """Return the roofline of the benchmarks whose operations and bytes are known; None without."""
+    found = [
+        (number, value.time_ns / 1e9, work)
+        for number, spec, value in timed
+        if (work := (known or {}).get(spec)) is not None and work.flops > 0 and work.bytes > 0
+    ]
+    if not found:
+        return None
+    peak = found[0][2].peak
+    ridges = [rate / peak.bytes_per_s for rate in (peak.fp32_per_s, peak.fastest_per_s)]
+    plane = _Plane(
+        *_decades(*ridges, *(work.flops / work.bytes for _, _, work in found)),
+        *_decades(peak.fastest_per_s, *(work.flops / seconds for _, seconds, work in found)),
+    )
+    roofs = (("fastest", peak.fastest_per_s), ("fp32", peak.fp32_per_s))
+    return Roofline(
+        tuple(_roof_point(plane, *each) for each in found),
+        tuple((name, plane.roof(rate, peak.bytes_per_s)) for name, rate in roofs),
+        tuple(
+            (plane.place(each, plane.least)[0], f"{each:g}")
+            for each in _powers(plane.low, plane.high)
+        ),
+        tuple(
+            (plane.place(plane.low, each)[1], show_rate(each))
+            for each in _powers(plane.least, plane.most)
+        ),
+        *map(show_rate, (peak.bytes_per_s, peak.fp32_per_s, peak.fastest_per_s)),
+    )
+
+
+def _roof_point(plane: _Plane, number: int, seconds: float, work: Work) -> RoofPoint:
+    intensity, rate, moved = work.flops / work.bytes, work.flops / seconds, work.bytes / seconds
+    shares = (100 * rate / work.peak.fp32_per_s, 100 * moved / work.peak.bytes_per_s)
+    words = (show_rate(rate), show_rate(moved))
+    return RoofPoint(number, *plane.place(intensity, rate), intensity, *words, *shares)
+
+
+def _decades(*values: float) -> tuple[float, float]:
+    """Return the powers of ten around all values."""
+    return 10.0 ** math.floor(math.log10(min(values))), 10.0 ** math.ceil(math.log10(max(values)))
+
+
+def _powers(low: float, high: float) -> Iterator[float]:
+    first, last = round(math.log10(low)), round(math.log10(high))
+    yield from (10.0**each for each in range(first, last + 1, 1 + (last - first) // 6))

@@ -1,0 +1,67 @@
+"""What the figures of a submission's benchmarks say."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.reference_times import Work
+from bot.domain.scoring import ScoreValue
+from bot.services.shapes import OtherRun, Shapes
+from bot.web.shapes import HEIGHT, WIDTH, roofline, shape_table
+from runners.contract.gpus import GPU_TYPES
+
+PEAK = GPU_TYPES["H100"].peak
+TIMED = ((1, "a", ScoreValue(1_000.0, 1.0)), (2, "b", ScoreValue(2_000.0, 1.0)))
+STREAM = Work(flops=1e5, bytes=1e6, peak=PEAK)
+HEAVY = Work(flops=1e9, bytes=1e5, peak=PEAK)
+
+
+def test_a_factor_above_one_means_that_this_run_is_faster() -> None:
+    rival = OtherRun("reference", {"a": ScoreValue(3_000.0, 1.0)})
+    table = shape_table(TIMED, Shapes((rival,), {"a": STREAM, "b": HEAVY}))
+    assert table is not None
+    first, second = table.rows
+    assert first.against["reference"].factor == "3.0x"
+    assert first.against["reference"].at > table.here > 0  # slower is further right
+    assert second.against == {}
+    assert (table.low, table.high) == ("0.87x", "3.4x")
+
+
+def test_the_speed_of_light_is_told_only_where_memory_limits() -> None:
+    table = shape_table(TIMED, Shapes((), {"a": STREAM, "b": HEAVY}))
+    assert table is not None
+    assert [each.share for each in table.rows] == [pytest.approx(100 * 1e6 / 3.35e12 / 1e-6), None]
+    assert table.has_shares
+
+
+@pytest.mark.parametrize("found", [Shapes(), Shapes((OtherRun("first", {}),), {"a": HEAVY})])
+def test_without_anything_to_compare_there_is_no_table(found: Shapes) -> None:
+    assert shape_table(TIMED, found) is None
+    assert shape_table((), found) is None
+
+
+def test_a_point_is_where_its_rates_are_and_below_the_roofs() -> None:
+    drawn = roofline(TIMED, {"a": STREAM, "b": HEAVY})
+    assert drawn is not None
+    stream, heavy = drawn.points
+    assert (stream.operations, stream.bytes) == ("100 G", "1 T")
+    assert stream.of_memory == pytest.approx(100 / 3.35)
+    assert heavy.of_fp32 == pytest.approx(100 * 5e14 / 67e12)
+    assert stream.x < heavy.x
+    assert stream.y > heavy.y  # from the top
+    assert (drawn.memory, drawn.fp32, drawn.fastest) == ("3.35 T", "67 T", "1.98 P")
+    for name, path in drawn.roofs:
+        corners = [tuple(map(float, each.split())) for each in path[1:].split("L")]
+        assert corners == sorted(corners), name
+        assert all(0 < x < WIDTH and 0 < y < HEIGHT for x, y in corners)
+
+
+@pytest.mark.parametrize("flops", [0.0, 1.0, 1e15])
+def test_whatever_a_task_says_the_figure_can_be_drawn(flops: float) -> None:
+    drawn = roofline(TIMED, {"a": replace(STREAM, flops=flops), "b": replace(HEAVY, bytes=0.0)})
+    assert (drawn is None) == (flops == 0)
+
+
+def test_without_the_tasks_numbers_there_is_no_roofline() -> None:
+    assert roofline(TIMED, None) is None
+    assert roofline(TIMED, {}) is None
