@@ -7,9 +7,20 @@ create table people (
     identity   text not null unique,
     name       text not null,
     created_at timestamptz not null,
-    conversation text
+    conversation text,
+    handle     text,
+    skeleton   text,
+    refused_skeleton text,
+    notices_offered bigint,
+    named_at   timestamptz
 );
 comment on column people.conversation is 'Where the front end and the person have exchanged direct messages; null if they have not';
+comment on column people.handle is 'The user name at the front end, which nobody else there has; null where the identity is all that is known';
+comment on column people.skeleton is 'Equal for names that look alike, see bot.domain.names; null until a process of this version has computed it';
+comment on column people.refused_skeleton is 'Of the name that an admin reset: the person cannot choose it again';
+comment on column people.notices_offered is 'Under which submission notices of results were offered, which is done once; null: not yet';
+comment on column people.named_at is 'When the person last chose their name on a page; null: they have the name that the front end reports';
+create index people_by_skeleton on people (skeleton);
 comment on column people.identity is 'The door''s own name of the account, such as local:ada';
 
 create table boards (
@@ -447,8 +458,14 @@ create table rate_limits (
     mode     text check (mode in ('test', 'benchmark', 'profile', 'ranked')),
     most     int not null check (most >= 1),
     window_s double precision not null check (window_s > 0),
-    unique nulls not distinct (board, mode)
+    person   bigint references people (id),
+    reason   text not null default '',
+    until    timestamptz,
+    unique nulls not distinct (board, mode, person)
 );
+comment on column rate_limits.person is 'The only person whom it limits; null: each person';
+comment on column rate_limits.reason is 'What that person is told';
+comment on column rate_limits.until is 'When it ends by itself; null: not until it is removed';
 comment on table rate_limits is 'Per person; null covers every board, or every mode';
 
 create table rooms (
@@ -491,7 +508,7 @@ create unique index tokens_of_workers on tokens (label) where scope = 'worker' a
 
 create table listeners (
     addressee text not null,
-    kind      text not null check (kind in ('competition', 'deadline', 'lost-rank', 'record')),
+    kind      text not null check (kind in ('competition', 'deadline', 'lost-rank', 'record', 'result')),
     primary key (addressee, kind)
 );
 comment on table listeners is 'Nobody is told of anything without a row; an addressee is a door''s own word, such as discord:17';
@@ -506,7 +523,7 @@ create table outbox (
     key         text not null unique,
     kind        text not null,
     addressee   text not null,
-    board       bigint not null references boards (id),
+    board       bigint references boards (id),
     text        text not null,
     due         timestamptz not null,
     tries       int not null default 0,
@@ -517,6 +534,7 @@ create table outbox (
     check ((owner is null) = (lease_until is null)),
     check (refusal is null or done_at is not null)
 );
+comment on column outbox.board is 'Who may not see it is not told; null: the news is about the addressee''s own account';
 comment on column outbox.key is 'What makes two news the same; kept a while after delivery, so that none is told twice';
 create index outbox_waiting on outbox (due, id) where done_at is null;
 
@@ -627,6 +645,20 @@ comment on column entrants.attempts is 'How many scores count: those of submissi
 comment on column entrants.best is 'Whose score has the lowest upper end of them, of equal ones the earlier; the rule is bot.domain.scoring';
 comment on column entrants.refused is 'The newest submission''s of those whose ranked evaluation did not pass';
 create index entrants_of_person on entrants (person);
+
+create view shown_names as
+select people.id as person, task_version, gpu, case
+    when starts_with(people.identity, 'deleted:') then people.name
+    when position('@' in people.skeleton) > 0 or exists (
+        select from people as others join entrants on entrants.person = others.id
+        where others.skeleton = people.skeleton and others.id <> people.id
+            and entrants.task_version = leaderboards.task_version
+            and entrants.gpu = leaderboards.gpu
+    ) then people.name || ' (@' || coalesce(people.handle, people.identity) || ')'
+    else people.name
+end as name
+from people cross join leaderboards;
+comment on view shown_names is 'A person''s name on a leaderboard, with the handle where another person''s name there looks alike';
 
 create function move_leaderboard(of_version bigint, at_gpu text) returns void language sql as $$
     insert into leaderboards values (of_version, at_gpu, 1)
@@ -746,7 +778,9 @@ create trigger enter_counted after insert or delete on exclusions
 create trigger enter_recounted after update on exclusions
     for each row when (old.kind <> new.kind) execute function enter_anew();
 create trigger move_renamed after update on people
-    for each row when (old.name <> new.name) execute function move_renamed();
+    for each row
+    when ((old.name, old.handle, old.skeleton) is distinct from (new.name, new.handle, new.skeleton))
+    execute function move_renamed();
 create trigger move_timed after insert or update on reference_times
     for each row execute function move_reference();
 
@@ -1131,3 +1165,21 @@ comment on column invite_links.digest is 'A hash of the code, which is shown onc
 comment on column invite_links.most is 'How many people it can invite';
 comment on column invite_links.uses is 'How many people it has invited; people who were invited already do not count';
 create index invite_links_of_board on invite_links (board, id);
+
+-- What the Discord bot asked people, so that each of its processes can continue.
+
+create table questions (
+    id          text primary key,
+    asked       text not null,
+    action      text not null,
+    request     text not null,
+    content     bytea not null,
+    asked_at    timestamptz not null,
+    chosen      text[] not null,
+    answered_by text
+);
+comment on table questions is 'Questions below answers to commands, with the file that came with the command; for 15 minutes';
+comment on column questions.id is 'The interaction that asked';
+comment on column questions.asked is 'The credential of the person who may answer';
+comment on column questions.answered_by is 'The only interaction that may continue';
+create index questions_by_time on questions (asked_at);

@@ -45,6 +45,8 @@ class SubmissionDisplay(BaseModel):
     """Whether the report says that a confirmation is pending."""
     confirmed: bool = False
     """Whether its end was reported."""
+    told: bool = False
+    """Whether a notice said that the result is here."""
     announced: int | None = None
     """The public line of a ranked submission."""
 

@@ -34,6 +34,7 @@ from bot.discord.alerts import AlertSender
 from bot.discord.context import DiscordContext, DiscordSettings
 from bot.discord.publication_thread import run_publications
 from bot.discord.requests import limit_requests
+from bot.discord.result_notices import NoticeButton
 from bot.discord.submission_thread import run_displays
 from bot.discord.unfinished import run_resumption
 from bot.domain.errors import SetupError, StoreError
@@ -91,7 +92,7 @@ class PodiumClient(discord.Client):
         self.add_dynamic_items(
             *(buttons.SubmissionButton, buttons.BoardButton, buttons.CheckButton),
             *(standings_view.PageButton, standings_view.PageSelect),
-            *(standings_view.StandingsGpuSelect, pagination.ListPageButton),
+            *(standings_view.StandingsGpuSelect, pagination.ListPageButton, NoticeButton),
         )
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)
@@ -108,8 +109,9 @@ class PodiumClient(discord.Client):
         await channels.prepare_guild(self.context, guild)
 
     async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
-        """Answer clicks that neither this process nor another one handles."""
-        await claims.answer_unhandled_click(interaction)
+        """Answer clicks and forms that neither this process nor another one handles."""
+        known = self._connection._view_store._dynamic_items  # noqa: SLF001  no public way
+        await claims.answer_unhandled(interaction, known)
 
     async def _publish_commands(self) -> None:
         """Register the commands with Discord, unless they are unchanged."""

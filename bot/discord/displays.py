@@ -126,6 +126,8 @@ class OnceMessage:
     files: Sequence[discord.File] = ()
     view: discord.ui.View | None = None
     silent: bool = False
+    mentions: int = 0
+    """The only user whom it notifies."""
     after: int = 0
     """An earlier message; it is only looked for among later ones."""
 
@@ -146,13 +148,16 @@ class OnceMessage:
 
     @classmethod
     def of_text(
-        cls, text: str, nonce: str, view: discord.ui.View | None = None, *, silent: bool = False
-    ) -> "OnceMessage":
+        cls, text: str, nonce: str, view: discord.ui.View | None = None, *, silent: bool = False,
+        mentions: int = 0,
+    ) -> "OnceMessage":  # fmt: skip
         """Return a message that is recognized by its first line."""
-        first_line = text.splitlines()[0]
-        return cls(
-            text, nonce, lambda old: old.content.startswith(first_line), view=view, silent=silent
-        )
+        first = text.splitlines()[0]
+
+        def matches(old: discord.Message) -> bool:
+            return old.content.startswith(first)
+
+        return cls(text, nonce, matches, view=view, silent=silent, mentions=mentions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,4 +207,7 @@ class DisplayWriter:
             files=message.files,
             nonce=message.nonce,
             silent=message.silent,
+            allowed_mentions=discord.AllowedMentions(users=[discord.Object(message.mentions)])
+            if message.mentions
+            else discord.AllowedMentions.none(),
         )

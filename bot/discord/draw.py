@@ -244,8 +244,14 @@ def answer_text(status: SubmissionStatus) -> str:
 
 
 def later(status: SubmissionStatus) -> str:
-    """Return a line that says how the submission can be seen at any time."""
-    return f"-# `/submission show id:{status.submission.id}` shows this at any time."
+    """Return a line that says how the submission can be shown again."""
+    return f"-# `/submission show id:{status.submission.id}` shows this again."
+
+
+def notice_text(status: SubmissionStatus, user: int) -> str:
+    """Return the notice that a submission's result is here."""
+    name, board = line(status.submission.file_name, 60), line(status.board.name)
+    return f"<@{user}>, your result is here: submission #{status.submission.id} {name} on {board}"
 
 
 def private_thread_name(board: Board, name: str, person: int) -> str:

@@ -45,6 +45,7 @@ _WORDS = {
     NotificationKind.DEADLINE: "deadlines a day ahead",
     NotificationKind.LOST_RANK: "ranks that you lose",
     NotificationKind.RECORD: "records",
+    NotificationKind.RESULT: "long runs of yours that end",
 }
 """The words for each kind of notification, when a person or channel has switched it on."""
 
@@ -122,7 +123,7 @@ class NotificationSender:
     async def _text(self, notification: Notification) -> str:
         """Return the text, with a deadline in each reader's own time zone."""
         moments = {}
-        if notification.kind is NotificationKind.DEADLINE:
+        if notification.kind is NotificationKind.DEADLINE and notification.board is not None:
             board = await self.context.store.boards.get(notification.board)
             if board is not None and board.deadline is not None:
                 moments[deadline_words(board.deadline)] = board.deadline
@@ -142,7 +143,8 @@ class NotificationSender:
         return _Reader(channel, frozenset({roles.guild_credential(channel.guild.id)}))
 
     async def _person(self, delivery: Delivery, user: int) -> _Reader:
-        board = await self.context.store.boards.get(delivery.notification.board)
+        number = delivery.notification.board
+        board = None if number is None else await self.context.store.boards.get(number)
         wanted = frozenset[str]() if board is None else board.access.credentials
         held = await roles.credentials_elsewhere(self.client, user, wanted)
         channel = await self.client.create_dm(discord.Object(user))

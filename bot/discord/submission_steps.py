@@ -29,6 +29,7 @@ from bot.discord.displays import (
 from bot.discord.escaping import MESSAGE_LIMIT
 from bot.discord.public_lines import BLOCKED_S, PublicLines
 from bot.discord.responses import as_files, is_temporary
+from bot.discord.result_notices import send_confirmation, send_notice, view_of
 from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus, with_costs
 from bot.reports.blocks import Report
@@ -145,7 +146,7 @@ class ThreadUpdater:
                 return await self._report_in_answer(token, status)
             if text != shown.live_text:
                 await self.edits.wait_turn(shown.state.answer)
-                view = buttons_of(status)
+                view = await view_of(self.context, status)
                 await self._answer(token).edit_message(ORIGINAL, content=text, view=view)
         except discord.HTTPException as error:
             if is_temporary(error):
@@ -164,7 +165,7 @@ class ThreadUpdater:
         await self._answer(token).edit_message(
             ORIGINAL,
             content=text if len(text) <= MESSAGE_LIMIT else first.content,
-            view=buttons_of(status),
+            view=await view_of(self.context, status),
             attachments=as_files(first.files),
         )
         return others
@@ -204,7 +205,8 @@ class ThreadUpdater:
             again_s = await self._draw_live(shown, owner, status)
         if again_s is None and status.is_final:
             await self._report(shown, owner, status)
-            await self._report_confirmation(shown, owner, status)
+            await send_notice(self._writer, shown, owner, status)
+            await send_confirmation(self._writer, shown, owner, status)
         return again_s
 
     async def _open(self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus) -> None:
@@ -278,7 +280,8 @@ class ThreadUpdater:
         live = shown.state.live
         if live is None:
             nonce = f"{shown.submission}-live"
-            message = OnceMessage.of_text(text, nonce, buttons_of(status))
+            view = await view_of(self.context, status)
+            message = OnceMessage.of_text(text, nonce, view)
             found = await self._writer.send_once(shown, shown.state.private, message)
             await self._writer.record(shown, owner, live=found.id)
             shown.live_text = text if found.content == text.strip() else ""
@@ -288,7 +291,9 @@ class ThreadUpdater:
             if early_s > 0:
                 return early_s
             await self.edits.wait_turn(live)
-            await self._edit(shown.state, live, text, buttons_of(status))
+            # At the end the report below it has the offer of notices, if there is one.
+            view = buttons_of(status) if status.is_final else await view_of(self.context, status)
+            await self._edit(shown.state, live, text, view)
         shown.live_text = text
         return None
 
@@ -310,24 +315,12 @@ class ThreadUpdater:
         drafts = draw.message_drafts(await full_report(self.context, status))
         for number, draft in enumerate(drafts, start=1):
             if number > shown.state.reported:
-                view = buttons_of(status) if number == len(drafts) else None
+                view = await view_of(self.context, status) if number == len(drafts) else None
                 nonce = f"{shown.submission}-report-{number}"
                 message = OnceMessage.of_draft(draft, nonce, view, shown.state.first)
                 sent = await self._writer.send_once(shown, shown.state.private, message)
                 first = shown.state.first or sent.id
                 await self._writer.record(shown, owner, reported=number, first=first)
-
-    async def _report_confirmation(
-        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
-    ) -> None:
-        """Send how its confirmation ended, if the report said that it was pending."""
-        if not status.is_settled and not shown.state.awaited:
-            await self._writer.record(shown, owner, awaited=True)
-        if status.is_settled and shown.state.awaited and not shown.state.confirmed:
-            text, nonce = draw.confirmation_text(status), f"{shown.submission}-confirmed"
-            message = OnceMessage.of_text(text, nonce)
-            await self._writer.send_once(shown, shown.state.private, message)
-            await self._writer.record(shown, owner, confirmed=True)
 
 
 ORIGINAL: int = "@original"  # type: ignore[assignment]

@@ -9,6 +9,7 @@ from typing import Literal
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TokenId
+from bot.domain.names import skeleton, with_handle
 
 PREFIX = "podium_"
 """The start of every secret, by which people and scanners recognize a leaked token."""
@@ -193,3 +194,17 @@ class Person:
     identity: str
     name: str
     created_at: datetime
+    handle: str = ""
+    """Their user name at the front end, which is unique there; empty if the identity has it."""
+
+    @property
+    def may_be_renamed(self) -> bool:
+        """Return whether the name is another one than the handle, which can then replace it."""
+        return bool(self.handle) and skeleton(self.name) != skeleton(self.handle)
+
+    @property
+    def distinct_name(self) -> str:
+        """Return the name with the handle; of a deleted account, the name alone."""
+        if self.identity.startswith(f"{DELETED}:"):
+            return self.name
+        return with_handle(self.name, self.identity, self.handle)

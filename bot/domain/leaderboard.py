@@ -6,6 +6,7 @@ from datetime import datetime
 from bot.domain.board import Board
 from bot.domain.confirmation import Confirmation
 from bot.domain.finals import Final
+from bot.domain.ids import PersonId
 from bot.domain.records import FailedRun, HistoryEntry
 from bot.domain.reference_times import Reference
 from bot.domain.scoring import Score, ScoreValue, Standing, records
@@ -114,6 +115,14 @@ class PersonalBoard:
 
 
 @dataclass(frozen=True, slots=True)
+class SeasonRun:
+    """A run of a season, and the one that it is compared with, if there is one."""
+
+    score: Score
+    before: Score | None
+
+
+@dataclass(frozen=True, slots=True)
 class Season:
     """A leaderboard and its scores up to `until`, oldest first.
 
@@ -129,6 +138,22 @@ class Season:
     def records(self) -> tuple[Score, ...]:
         """The first score, and each that is ahead of the record before it."""
         return records(self.scores)
+
+    @property
+    def compared_records(self) -> tuple[SeasonRun, ...]:
+        """Each record with the one before it."""
+        found = self.records
+        return tuple(map(SeasonRun, found, (None, *found[:-1])))
+
+    @property
+    def compared_runs(self) -> tuple[SeasonRun, ...]:
+        """Each run with the same person's run before it."""
+        last: dict[PersonId, Score] = {}
+        runs = []
+        for each in self.scores:
+            runs.append(SeasonRun(each, last.get(each.person)))
+            last[each.person] = each
+        return tuple(runs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from bot.domain.accounts import Person
 from bot.domain.board import Board
 from bot.domain.competition import Competition
 from bot.domain.finals import Final
@@ -19,8 +20,7 @@ from bot.domain.scoring import (
     rank_entrants,
     records,
 )
-from bot.domain.speedups import show_score, show_speed_up
-from bot.domain.times import show_deadline
+from bot.domain.times import show_deadline, show_score, show_speed_up
 
 LOWEST_ANNOUNCED_RANK = 10
 """The lowest rank whose loss may be announced."""
@@ -30,8 +30,10 @@ REMIND_BEFORE = timedelta(hours=24)
 
 
 class NotificationKind(StrEnum):
-    """What people can subscribe to; they get only what they subscribed to."""
+    """What people can subscribe to; they get only what they subscribed to, and `ACCOUNT`."""
 
+    ACCOUNT = "account"
+    """An admin has changed something of the person's account; no subscription is needed."""
     COMPETITION = "competition"
     """A competition opens or closes."""
     DEADLINE = "deadline"
@@ -40,6 +42,8 @@ class NotificationKind(StrEnum):
     """Another person's score pushed the person down from a rank among the first ten."""
     RECORD = "record"
     """A board has a new best time, or a final has ended."""
+    RESULT = "result"
+    """A run of the person's own that took long has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,8 @@ class Notification:
     key: str
     kind: NotificationKind
     addressee: str
-    board: BoardId
+    board: BoardId | None
+    """Only who sees this board gets it; None if it is about the addressee's account."""
     text: str
 
 
@@ -127,6 +132,16 @@ def standings_change(
         rank_entrants([*rest, *entrants(all_scores)]),
         next(reversed(records(until_then)), None),
     )
+
+
+def name_notification(person: Person, reason: str, number: str) -> Notification:
+    """Return the notification for a person whose chosen name was reset; `number` is any new one."""
+    text = (
+        f"An admin has reset your name {person.name} ({reason}). You are shown as {person.handle} "
+        "until you choose another name."
+    )
+    key = f"name {person.id} {number}"
+    return Notification(key, NotificationKind.ACCOUNT, person.identity, None, text)
 
 
 def closes_soon(board: Board, now: datetime) -> bool:

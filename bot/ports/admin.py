@@ -18,12 +18,34 @@ from runners.contract.verdict import Verdict
 class People(Protocol):
     """Accounts."""
 
-    async def ensure(self, identity: str, name: str) -> Person:
-        """Return the person with this identity, created if new; a changed name is stored."""
+    async def ensure(self, identity: str, name: str, handle: str = "") -> Person:
+        """Return the person with this identity, created if new; a changed name is stored.
+
+        An empty handle leaves the stored one as it is. The name stays if an admin reset this one,
+        or if the person has chosen another with `rename`.
+        """
+
+    async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
+        """Store the name that the person chose.
+
+        None if they chose one within the pause before, or if an admin reset one that looks like it.
+        """
 
     async def get(self, person: PersonId) -> Person | None: ...
 
     async def find(self, identity: str) -> Person | None: ...
+
+    async def reset_name(self, person: Person) -> Person | None:
+        """Replace the name by the handle, or the identity; None if the name has changed meanwhile.
+
+        The person cannot choose a name like the old one again.
+        """
+
+    async def offer_notices(self, person: PersonId, submission: SubmissionId) -> bool:
+        """Return whether notices of results are offered below this submission, and no other one."""
+
+    async def add_skeletons(self) -> int:
+        """Compute the skeletons that an earlier version did not store; return how many."""
 
     async def deleted(self) -> frozenset[PersonId]:
         """Return the accounts that their people deleted: of these only scores are left."""
@@ -132,13 +154,15 @@ class Moderation(Protocol):
         """Return the roles and channels by guild and purpose, even deleted ones."""
 
     async def set_limit(self, limit: RateLimit) -> None:
-        """Set the limit of this board and mode."""
+        """Set the limit of this board, mode and person."""
 
-    async def drop_limit(self, board: BoardId | None, mode: Mode | None) -> bool:
-        """Remove a limit; False when there was none."""
+    async def drop_limit(
+        self, board: BoardId | None, mode: Mode | None, person: PersonId | None = None
+    ) -> bool:
+        """Remove a limit; False when there was none that has not ended."""
 
     async def limits(self) -> tuple[RateLimit, ...]:
-        """Return every limit, the wider ones first."""
+        """Return every limit that has not ended, the wider ones first."""
 
     async def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime

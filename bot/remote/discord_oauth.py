@@ -76,7 +76,8 @@ class DiscordIdentities:
                 user = _read(await client.get("users/@me", headers=headers), _User)
         except (httpx.HTTPError, TimeoutError) as error:
             raise StoreError(f"Discord does not answer: {type(error).__name__}") from error
-        return KnownPerson(f"discord:{user.id}", user.global_name or user.username)
+        name = user.global_name or user.username
+        return KnownPerson(f"discord:{user.id}", name, user.username)
 
     def _client(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(

@@ -10,17 +10,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bot.domain.leaderboard import BoardStandings, Placement
+from bot.domain.names import cut_name
 from bot.domain.records import StoredFile
 from bot.domain.scoring import ScoreValue, Standing, judged
-from bot.domain.speedups import show_score, show_speed_up
 from bot.domain.status import JobStatus, SubmissionStatus, is_public, numbered
-from bot.domain.times import ordinal, show_time
+from bot.domain.times import ordinal, show_score, show_speed_up, show_time
 from bot.reports import submission
 from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines, pending_table
 from bot.reports.machine import noisy_lines
 from bot.reports.standings import absent_table, cut, medal, page_notes, title_of_standings
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
+from runners.contract.verdict import Verdict
 
 RANKS = 10
 """How many ranks are on a page."""
@@ -66,6 +67,7 @@ def _job_blocks(
     else:
         yield from _failure(evaluation, source)
     yield from compared_lines(job)
+    yield from _small_times(evaluation, place)
     yield from (Text(line, Tone.BAD) for line in noisy_lines(evaluation))
     counts = _passed_words(evaluation)
     details = [counts] if counts else []
@@ -84,7 +86,7 @@ def _verdict(evaluation: Evaluation) -> Text:
         number, case = failed[0]
         total = sum(each.kind is case.kind for each in evaluation.cases)
         where = f" in {case.kind} {number} of {total}"
-    elif evaluation.stage is not None:
+    elif evaluation.stage is not None and evaluation.verdict is not Verdict.BUILD_FAILED:
         where = f" (stage: {evaluation.stage})"
     words = submission.VERDICT_WORDS[evaluation.verdict]
     tone = Tone.GOOD if evaluation.stage is None else Tone.BAD
@@ -136,18 +138,26 @@ def _times(evaluation: Evaluation, place: Placement | None) -> Iterator[Block]:
     if place is not None:
         yield Text(show_score(place.value), Tone.STRONG)
         yield from map(Text, place_lines(place))
-        if place.reference is not None:
-            words = f"{show_speed_up(place.reference, place.value)} vs reference"
-            yield Text(words, Tone.QUIET)
-        yield from _claim(place.value)
     elif len(timed) == 1 and timed[0].measurement is not None:
-        value = judged(timed[0].measurement)
-        yield Text(show_score(value), Tone.STRONG)
-        yield from _claim(value)
+        yield Text(show_score(judged(timed[0].measurement)), Tone.STRONG)
     if len(timed) > 1:
         rows = ((case.spec, show_score(judged(case.measurement))) for case in timed
                 if case.measurement is not None)  # fmt: skip
         yield Table("benchmarks", (Column("arguments"), Column("time", numeric=True)), tuple(rows))
+
+
+def _small_times(evaluation: Evaluation, place: Placement | None) -> Iterator[Text]:
+    """Yield the speedup over the reference, and what the submission's own clock says."""
+    if evaluation.stage is not None:
+        return
+    timed = [case.measurement for case in evaluation.cases if case.measurement is not None]
+    if place is not None:
+        if place.reference is not None:
+            words = f"{show_speed_up(place.reference, place.value)} vs reference"
+            yield Text(words, Tone.QUIET)
+        yield from _claim(place.value)
+    elif len(timed) == 1:
+        yield from _claim(judged(timed[0]))
 
 
 def _claim(value: ScoreValue) -> Iterator[Text]:
@@ -166,7 +176,7 @@ def place_lines(place: Placement) -> Iterator[str]:
     if not place.is_best:
         yield _change(place.value, best, "your best")
     elif place.previous is not None:
-        yield _change(place.value, place.previous, "your best before")
+        yield _change(place.value, place.previous, "before")
     else:
         yield "your first time here"
 
@@ -279,7 +289,7 @@ def _place(entry: Standing, *, shared: bool, own: bool) -> str:
     """Return medal and name, such as `🥇 Ada`; from the fourth place on the number."""
     number = f"{entry.rank}{'=' if shared else '.'} "
     sign = medal(entry.rank).strip() + (f" {entry.rank}= " if shared else " ")
-    return f"{sign if medal(entry.rank) else number}{cut(entry.score.person_name, _NAME)}" + (
+    return f"{sign if medal(entry.rank) else number}{cut_name(entry.score.person_name, _NAME)}" + (
         " (you)" if own else ""
     )
 
@@ -296,7 +306,7 @@ def _chunks(table: Table, size: int, most: int) -> Iterator[Table]:
     for start in range(0, len(table.rows), size):
         rows = table.rows[start : start + size]
         short = tuple(
-            (cut(first, _NAME + 12), *(cut(cell, most) for cell in others))
+            (cut_name(first, _NAME + 12), *(cut(cell, most) for cell in others))
             for first, *others in rows
         )
         yield Table(table.title, table.columns, short, is_list=True)
@@ -307,4 +317,7 @@ def _small_print(leaderboard: BoardStandings, number: int, pages: int) -> Iterat
     if pages > 1:
         yield Text(f"page {number + 1} of {pages}", Tone.QUIET)
     if number == 0:
+        if leaderboard.reference is not None and leaderboard.entries:
+            first = show_speed_up(leaderboard.reference, leaderboard.entries[0].score.value)
+            yield Text(f"1st: {first} vs reference", Tone.QUIET)
         yield from page_notes(leaderboard)

@@ -1,6 +1,7 @@
 """Competitions: their overall ranking, their dates, and deleting them."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,6 +18,7 @@ from bot.domain.competition import (
     rank_overall,
 )
 from bot.domain.errors import UserError, unknown_name
+from bot.domain.names import skeleton, split_handle
 from bot.domain.times import show_deadline
 from bot.ports import Clock, Store
 from bot.services.audit import audited
@@ -108,7 +110,8 @@ async def _overall(
 
     async def make() -> _Overall:
         ranked = [each.entries for each in found]
-        return _Overall(revisions, await asyncio.to_thread(rank_overall, ranked, rule))
+        entries = await asyncio.to_thread(rank_overall, ranked, rule)
+        return _Overall(revisions, await _told_apart(store, entries))
 
     cache = _CACHES.setdefault(store, SharedCache(_MOST_CACHED))
     key = (rule, *((board.task_version, gpu) for board, gpu in leaderboards))
@@ -116,6 +119,19 @@ async def _overall(
         key, make, current=lambda cached, _: cached.revisions == revisions, lag_s=LAG_S
     )
     return ranking.entries
+
+
+async def _told_apart(store: Store, entries: tuple[OverallEntry, ...]) -> tuple[OverallEntry, ...]:
+    """Return the entries, with handles where names look alike, also if not on the same board."""
+    names = [split_handle(each.person_name) for each in entries]
+    alike = Counter(skeleton(chosen) for chosen, _ in names)
+    found = []
+    for each, (chosen, handle) in zip(entries, names, strict=True):
+        person = None
+        if not handle and alike[skeleton(chosen)] > 1:
+            person = await store.people.get(each.person)
+        found.append(each if person is None else replace(each, person_name=person.distinct_name))
+    return tuple(found)
 
 
 async def own_competition(store: Store, clock: Clock, viewer: Viewer, name: str) -> Competition:

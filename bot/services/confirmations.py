@@ -32,11 +32,11 @@ from bot.domain.errors import StoreError
 from bot.domain.finals import before
 from bot.domain.ids import ConfirmationId, SubmissionId, TaskVersionId
 from bot.domain.job import FINAL_STATES
-from bot.domain.scoring import Score, ScoreValue, score
+from bot.domain.scoring import Score, ScoreValue
 from bot.domain.status import disclosed
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.ports import Clock, Store
-from bot.services.contests import compared_now, exclude, present_contest
+from bot.services.contests import compared_now, exclude, fastest_ns, measured_ns, present_contest
 from bot.services.finals import next_comparison
 from runners.contract.comparison import Ratio
 from runners.contract.evaluation import Evaluation
@@ -294,15 +294,11 @@ async def _give_up(tx: Store, one: Confirmation, rival: SubmissionId) -> bool:
 
 async def _enter(tx: Store, one: Confirmation, value: ScoreValue) -> None:
     """Rank a run with this value, limited by its own measurement (see `entered`)."""
-    version = await tx.boards.version(one.task_version)
-    stored = await tx.results.evaluations(one.submission)
-    measured = next((each.evaluation for each in stored if each.gpu == one.gpu), None)
-    if version is not None and measured is not None:
-        alone = score(version.definition, measured)
+    own_ns = await measured_ns(tx, one.task_version, one.submission, one.gpu)
+    if own_ns is not None:
         everyone = await tx.results.entrants(one.task_version, one.gpu)
-        others = [each.best.value.time_ns for each in everyone if each.best.person != one.person]
-        own_ns = value.time_ns if alone is None else alone.time_ns
-        value = entered(value, own_ns, min(others, default=None))
+        others = [each.best for each in everyone if each.best.person != one.person]
+        value = entered(value, own_ns, await fastest_ns(tx, others))
     await tx.confirmations.enter(one, value)
 
 

@@ -4,6 +4,7 @@ Call this in the transaction that changes the leaderboard: when a run is judged,
 run of its person is taken off the leaderboard or put back.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -15,8 +16,8 @@ from bot.domain.confirmation import (
     can_confirm,
     contest,
 )
-from bot.domain.ids import JobId, SubmissionId
-from bot.domain.scoring import Entrant, Score, ScoreValue, by_speed, by_submission_time
+from bot.domain.ids import JobId, SubmissionId, TaskVersionId
+from bot.domain.scoring import Entrant, Score, ScoreValue, by_speed, by_submission_time, score
 from bot.domain.submission import Exclusion, Submission
 from bot.ports import Store
 
@@ -144,6 +145,32 @@ async def present_contest(
         submitted_at=submission.created_at,
     )
     return await contest_of(tx, new, own)
+
+
+async def measured_ns(
+    tx: Store, task_version: TaskVersionId, submission: SubmissionId, gpu: str
+) -> float | None:
+    """Return the time of a run in its own evaluation, without a rival; None if there is none."""
+    version = await tx.boards.version(task_version)
+    stored = await tx.results.evaluations(submission)
+    made = next((each.evaluation for each in stored if each.gpu == gpu), None)
+    value = None if version is None or made is None else score(version.definition, made)
+    return None if value is None else value.time_ns
+
+
+async def fastest_ns(tx: Store, ranked: Iterable[Score]) -> float | None:
+    """Return the least time of these runs, each of which takes at least what it was measured at.
+
+    With times that are only products of ratios, people who are slow on purpose in comparisons with
+    each other could shorten the first time again and again.
+    """
+    least: float | None = None
+    for each in sorted(ranked, key=lambda each: each.value.time_ns):
+        if least is not None and each.value.time_ns >= least:
+            break
+        own = await measured_ns(tx, each.task_version, each.submission, each.gpu) or 0.0
+        least = min(least or math.inf, max(own, each.value.time_ns))
+    return least
 
 
 async def compared_now(store: Store, waiting: Iterable[Confirmation]) -> tuple[Confirmation, ...]:

@@ -140,13 +140,16 @@ class PersonProfile:
 
 
 async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> PersonProfile:
-    """Return a profile; UserError `unknown-person` when the viewer may not know of the person."""
+    """Return a profile; UserError `unknown-person` when the viewer may not know of the person.
+
+    Admins know of everyone.
+    """
     person = await store.people.get(person_id)
     own = person_id == viewer.person
     boards = {each.id: each for each in await visible_boards(store, viewer)}
     newest = await history_of(store, person_id, limit=_MOST_SHOWN if own else _MOST_READ)
     past = [each for each in newest if own or _is_shown(each, boards, viewer)]
-    if person is None or not (own or past):
+    if person is None or not (own or past or viewer.sees_all):
         raise UserError(
             "unknown-person", f"person {person_id} has no submissions on these leaderboards"
         )
@@ -216,9 +219,13 @@ async def gallery(
     return Gallery(shown, False, tuple(winners), len(first) - len(winners))  # noqa: FBT003
 
 
-async def records_of(store: Store, clock: Clock, viewer: Viewer, board: Board) -> list[Score]:
-    """Return the records of a board on all of its GPU types, the newest first."""
+async def records_of(
+    store: Store, clock: Clock, viewer: Viewer, board_name: str
+) -> tuple[Board, list[Score]]:
+    """Return a board and its records on all of its GPU types, the newest first."""
+    board = await find_board(store, viewer, board_name)
     found: list[Score] = []
     for gpu in board.gpus:
         found += (await season(store, clock, viewer, board.name, gpu=gpu)).records
-    return sorted(found, key=lambda each: (each.submitted_at, each.submission), reverse=True)
+    found.sort(key=lambda each: (each.submitted_at, each.submission), reverse=True)
+    return board, found

@@ -33,13 +33,13 @@ _log = structlog.get_logger(__name__)
 
 
 async def recover(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
-    """Requeue jobs with expired leases and delete old data, periodically, until `stop` is set."""
+    """Requeue jobs with expired leases and tidy stored data, periodically, until `stop` is set."""
     loop = asyncio.get_running_loop()
     delete_at = loop.time()
     while not stop.is_set():
         await _requeue_expired(store)
         if loop.time() >= delete_at:
-            await _delete_old(store)
+            await _tidy(store)
             delete_at = loop.time() + DELETE_EVERY_S
         await _wait(stop, every_s)
 
@@ -61,11 +61,12 @@ async def _requeue_expired(store: Store) -> None:
         _log.info("jobs with expired leases were requeued", action="reaped", jobs=requeued)
 
 
-async def _delete_old(store: Store) -> None:
+async def _tidy(store: Store) -> None:
     try:
         deleted = await store.jobs.delete_events(EVENTS_KEPT)
         await store.outbox.delete_finished(NOTIFICATIONS_KEPT)
         await store.submissions.delete_expired_keys()
+        await store.people.add_skeletons()
     except StoreError as error:
         _log.warning("old data was not deleted", action="forget-failed", error=str(error))
         return

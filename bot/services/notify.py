@@ -170,6 +170,8 @@ async def still_wanted(
 
     `credentials` are the addressee's now; for a channel, those of everyone who reads it.
     """
+    if notification.board is None:
+        return True
     board = await store.boards.get(notification.board)
     if board is None or notification.kind not in await store.listeners.kinds(
         notification.addressee

@@ -221,7 +221,7 @@ async def sign_in_by_token(store: Store, clock: Clock, secret: str, label: str) 
 
 async def sign_in_as(store: Store, clock: Clock, known: KnownPerson, label: str) -> NewToken:
     """Start a session for a person identified by Discord, with all rights that they have."""
-    person = await store.people.ensure(known.identity, known.name)
+    person = await store.people.ensure(known.identity, known.name, known.handle)
     return await _start_session(store, clock, person.id, label, scope=TokenScope.ADMIN_SESSION)
 
 

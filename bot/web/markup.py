@@ -7,9 +7,9 @@ only harmless MathML.
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import unescape
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
@@ -21,6 +21,7 @@ from markupsafe import Markup, escape
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
+from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
 from bot.reports.escaping import clean
@@ -61,25 +62,36 @@ _OTHERS = {"triton": "python"} | dict.fromkeys(("cc", "c", "h", "hpp"), "cpp")
 """The lexers of files that are not submissions, by suffix."""
 HIGHLIGHTER: Final = ParserProcess(2.0, patience_s=4.0)
 """Highlights sources: a lexer takes minutes for some, such as 49,000 empty lines of C++."""
-_HIGHLIGHTED: Final = SharedCache[Markup](64)
+_HIGHLIGHTED: Final = SharedCache[str | None](64)
 
 
 async def highlighted(text: str, file_name: str) -> Markup:
     """Return the text by lines, numbered by the style sheet, highlighted by its file name."""
+    found = await _lexed(_HIGHLIGHTED, highlight_with, text, file_name)
+    return plain(clean(text)) if found is None else Markup(found)  # noqa: S704 - Pygments escapes
+
+
+_T = TypeVar("_T")
+
+
+async def _lexed(
+    cache: SharedCache[_T | None], work: Callable[[str, str], _T], text: str, file_name: str
+) -> _T | None:
+    """Return what `work` makes of a text and its lexer; None if there is none or it is too hard."""
     cleaned, lexer = clean(text), _lexer(file_name.rpartition(".")[2].lower())
     if lexer is None or len(cleaned) > MOST:
-        return plain(cleaned)
+        return None
 
-    async def make() -> Markup:
+    async def make() -> _T | None:
         try:
-            return Markup(await HIGHLIGHTER.call(highlight_with, cleaned, lexer))  # noqa: S704 - Pygments escapes
+            return await HIGHLIGHTER.call(work, cleaned, lexer)
         except TooHardError:
-            return plain(cleaned)
+            return None
 
     try:
-        return await _HIGHLIGHTED.get((cleaned, lexer), make, current=always, lag_s=0.0)
+        return await cache.get((cleaned, lexer), make, current=always, lag_s=0.0)
     except BusyError:
-        return plain(cleaned)
+        return None
 
 
 MOST_NUMBERED = 5_000
@@ -101,6 +113,39 @@ def highlight_with(text: str, lexer: str) -> str:
     """Return the text highlighted by this lexer of Pygments; only called in its own process."""
     formatter = HtmlFormatter(cssclass="lines", linespans="line", linenos=False)
     return str(highlight(text, get_lexer_by_name(lexer, stripnl=False), formatter))
+
+
+Colored = tuple[tuple[str, str], ...]
+"""A line in parts, each with its class of the style sheet, which may be empty."""
+_COLORED = frozenset(
+    {"k", "kc", "kd", "kn", "kr", "ow", "s", "s1", "s2", "sa", "sb", "sd", "se", "si", "sh", "cpf",
+     "c", "c1", "ch", "cm", "cs", "m", "mb", "mf", "mh", "mi", "mo", "kt", "nb", "bp", "nf", "fm",
+     "nc", "nd", "cp"}
+)  # fmt: skip
+"""The classes that the style sheet colors."""
+_LINES: Final = SharedCache[tuple[Colored, ...] | None](32)
+
+
+async def colored_lines(text: str, file_name: str) -> tuple[Colored, ...]:
+    """Return the lines of a text in highlighted parts; none if it cannot be highlighted."""
+    return await _lexed(_LINES, color_with, text, file_name) or ()
+
+
+def color_with(text: str, lexer: str) -> tuple[Colored, ...]:
+    """Return the lines in highlighted parts; only called in its own process."""
+    lines: list[list[tuple[str, str]]] = [[]]
+    for kind, value in get_lexer_by_name(lexer, stripnl=False).get_tokens(text):
+        names = [STANDARD_TYPES.get(each, "") for each in kind.split()]
+        name = next((each for each in reversed(names) if each), "")
+        color = name if name in _COLORED else ""
+        for number, part in enumerate(value.split("\n")):
+            if number:
+                lines.append([])
+            if part and lines[-1] and lines[-1][-1][0] == color:
+                lines[-1][-1] = (color, lines[-1][-1][1] + part)
+            elif part:
+                lines[-1].append((color, part))
+    return tuple(map(tuple, lines))
 
 
 def _lexer(suffix: str) -> str | None:

@@ -13,6 +13,7 @@ from bot.web.sessions import Browser, browser_of
 DONE_MESSAGES = {
     "banned": "The person may no longer submit; their unfinished submissions are stopped.",
     "unbanned": "The person may submit again.",
+    "name-reset": "The person is shown by their user name until they choose another name.",
     "disqualified": "The submission is no longer ranked.",
     "requalified": (
         "The submission is ranked again, if it takes a first place from somebody only after both "
@@ -38,6 +39,8 @@ class ModerationForms:
     may_ban: bool
     ban: str
     """Why the person is banned and until when; empty if they are not."""
+    may_reset: bool = False
+    """Whether the person has another name than their user name."""
     submission: int | None = None
     cancel: bool = False
     excluded: bool = False
@@ -61,6 +64,7 @@ async def moderation_of(
         name=person.name,
         may_ban=_may_ban(browser, person),
         ban="" if ban is None else ban.words,
+        may_reset=person.may_be_renamed,
     )
     if reading is None or is_system_submission(reading.submission.id):
         return forms

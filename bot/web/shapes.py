@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from bot.domain.reference_times import Work
 from bot.domain.scoring import ScoreValue
-from bot.domain.times import show_factor
-from bot.services.shapes import OtherRun, Shapes
+from bot.domain.times import show_factor, show_rate
+from bot.services.comparison import OtherRun, Shapes
 from bot.web.figures import Scale
 
 _ROOM = 1.15
@@ -95,14 +95,6 @@ def _share(value: ScoreValue, work: Work | None) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """A value on an axis, in words, and its place."""
-
-    at: float
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class RoofPoint:
     """One benchmark on a roofline: its rates per second in words, and in percent of the card's."""
 
@@ -123,8 +115,9 @@ class Roofline:
     points: tuple[RoofPoint, ...]
     roofs: tuple[tuple[str, str], ...]
     """A class and a path of each roof: of FP32 and of the narrowest type."""
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    """Where values of both axes are, in words."""
     memory: str
     fp32: str
     fastest: str
@@ -133,7 +126,6 @@ class Roofline:
 
 WIDTH, HEIGHT = 360, 220
 _LEFT, _TOP, _RIGHT, _BOTTOM = 44, 10, 16, 26
-_UNITS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +169,11 @@ def roofline(timed: Timed, known: Mapping[str, Work] | None) -> Roofline | None:
         tuple(_roof_point(plane, *each) for each in found),
         tuple((name, plane.roof(rate, peak.bytes_per_s)) for name, rate in roofs),
         tuple(
-            Tick(plane.place(each, plane.least)[0], f"{each:g}")
+            (plane.place(each, plane.least)[0], f"{each:g}")
             for each in _powers(plane.low, plane.high)
         ),
         tuple(
-            Tick(plane.place(plane.low, each)[1], show_rate(each))
+            (plane.place(plane.low, each)[1], show_rate(each))
             for each in _powers(plane.least, plane.most)
         ),
         *map(show_rate, (peak.bytes_per_s, peak.fp32_per_s, peak.fastest_per_s)),
@@ -203,9 +195,3 @@ def _decades(*values: float) -> tuple[float, float]:
 def _powers(low: float, high: float) -> Iterator[float]:
     first, last = round(math.log10(low)), round(math.log10(high))
     yield from (10.0**each for each in range(first, last + 1, 1 + (last - first) // 6))
-
-
-def show_rate(per_s: float) -> str:
-    """Return a rate per second with three digits and a prefix, such as `3.35 T`."""
-    scale, prefix = next((each for each in _UNITS if per_s >= 0.9995 * each[0]), _UNITS[-1])
-    return f"{per_s / scale:.3g} {prefix}".rstrip()

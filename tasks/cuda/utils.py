@@ -31,5 +31,5 @@ def compared(
     first = tuple(int(i) for i in wrong.nonzero()[0])
     return False, (
         f"{count} of {wrong.numel()} elements differ; the first at {list(first)}: "
-        f"{output[first].item()}, {exact[first].item()} is expected"
+        f"got {output[first].item()}, expected {exact[first].item()}"
     )

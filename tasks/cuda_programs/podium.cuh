@@ -118,7 +118,7 @@ __global__ void compare(const float* got, const double* expected, std::size_t co
     if (seen.count == 0) return "";
     char words[200];
     std::snprintf(words, sizeof words,
-                  "%llu of %zu elements are wrong; the first at %llu: %.9g, %.9g is expected",
+                  "%llu of %zu elements differ; the first at [%llu]: got %.9g, expected %.9g",
                   seen.count, got.count(), seen.first, got.read(seen.first), expected.read(seen.first));
     return words;
 }

@@ -42,7 +42,7 @@ def difference(
     index = tuple(int(i) for i in wrong.nonzero()[0])
     return (
         f"{count} of {wrong.numel()} elements differ; the first at {list(index)}: "
-        f"{output[index].item()}, {expected[index].item()} is expected"
+        f"got {output[index].item()}, expected {expected[index].item()}"
     )
 
 

@@ -51,6 +51,7 @@ async def record(found: Scene) -> Album:
     people = [found.server.user(name.lower(), found.guild) for name in CROWD]
     for person in people:
         person.goes_to(found.submissions)
+    people[4].shown = "\N{CYRILLIC CAPITAL LETTER IE}velyn"  # looks like the second's
     await asyncio.gather(*(_enter(found, each, number) for number, each in enumerate(people)))
     await _submissions(found, album)
     await _reading(found, album)

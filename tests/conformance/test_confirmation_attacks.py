@@ -37,6 +37,21 @@ async def test_a_holder_that_has_become_slow_gives_no_one_a_time_beyond_reach(
     assert [each[1] for each in await arena.ranks()] == ["bob", "eve", "accomplice"]
 
 
+async def test_nor_do_many_of_them_one_after_the_other(arena: Arena) -> None:
+    await arena.ran("accomplice", 100)
+    for name in ("ada", "eve", "ada", "eve"):
+        for each in await arena.standings():  # who is first withdraws, for the next to meet others
+            if each.score.person_name == name:
+                gone = Exclusion(each.score.submission, ExclusionKind.WITHDRAWN, "")
+                await arena.scene.store.moderation.exclude(gone)
+        await arena.ran(name, 100)
+        while await arena.pending():
+            await arena.compared(ratio=0.5)
+    assert (await arena.ranks())[0] == (1, "eve", 98)  # 2 % less than anybody was measured at
+    run = await arena.ran("bob", 95)
+    assert [each.submission for each in await arena.pending()] == [run]
+
+
 async def test_nor_a_time_that_is_known_better_than_it_was_measured(arena: Arena) -> None:
     # The interval of a tenth of the time is a tenth too, so nobody would draw level with it.
     await arena.ran("accomplice", 100, 8)

@@ -83,6 +83,7 @@ async def revoke(interaction: Interaction, number: options.Number) -> None:
     deadline="A board closes within 24 hours",
     lost_rank="Another person has taken your rank in the top ten",
     record="A board has a new best time",
+    result="A run of yours that took over two minutes has ended",
 )
 async def notices(
     interaction: Interaction,
@@ -91,6 +92,7 @@ async def notices(
     deadline: bool | None = None,
     lost_rank: bool | None = None,
     record: bool | None = None,
+    result: bool | None = None,
 ) -> None:
     """Switch these notifications on or off, and show which are on."""
     async with replying(interaction) as answer:
@@ -101,6 +103,7 @@ async def notices(
             NotificationKind.DEADLINE: deadline,
             NotificationKind.LOST_RANK: lost_rank,
             NotificationKind.RECORD: record,
+            NotificationKind.RESULT: result,
         }
         kinds = await notify.set_notifications(context.store, person.identity, choices)
         await answer.conclude(

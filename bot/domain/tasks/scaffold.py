@@ -66,9 +66,14 @@ def ref_kernel(data: input_t) -> output_t:
 
 def check_implementation(data: input_t, output: output_t) -> tuple[bool, str]:
     # The judge has compared type, shape, dtype and device with ref_kernel's answer.
-    wrong = ~((output - ref_kernel(data)).abs() <= 1e-6 * data.abs())
-    count = int(wrong.sum())
-    return count == 0, f"{count} of {data.numel()} elements differ" if count else ""
+    expected = ref_kernel(data)
+    wrong = ~((output - expected).abs() <= 1e-6 * data.abs())
+    if not wrong.any():
+        return True, ""
+    first = int(wrong.nonzero()[0])
+    got, want = output[first].item(), expected[first].item()
+    count = f"{int(wrong.sum())} of {data.numel()} elements differ"
+    return False, f"{count}; the first at [{first}]: got {got}, expected {want}"
 '''
 
 _TEMPLATE = """\

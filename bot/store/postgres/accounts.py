@@ -8,7 +8,8 @@ from asyncpg import Record
 from bot.domain.accounts import DELETED_NAME, Person, Rights, Token, TokenScope
 from bot.domain.errors import StoreError
 from bot.domain.finals import without_names
-from bot.domain.ids import PersonId, TokenId
+from bot.domain.ids import PersonId, SubmissionId, TokenId
+from bot.domain.names import skeleton
 from bot.domain.records import RightsGrant
 from bot.domain.status import redacted
 from bot.ports import Clock
@@ -118,11 +119,18 @@ class PostgresPeople:
         self._database = database
         self._clock = clock
 
-    async def ensure(self, identity: str, name: str) -> Person:
-        row = await self._database.row("people.ensure", identity, name, self._clock.now())
+    async def ensure(self, identity: str, name: str, handle: str = "") -> Person:
+        values = identity, name, skeleton(name), handle or None, self._clock.now()
+        row = await self._database.row("people.ensure", *values)
         if row is None:
             raise StoreError(f"the account {identity!r} could not be stored")
         return _person(row)
+
+    async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
+        now = self._clock.now()
+        values = person, name, now, now - pause, skeleton(name)
+        row = await self._database.row("people.rename", *values)
+        return None if row is None else _person(row)
 
     async def get(self, person: PersonId) -> Person | None:
         row = await self._database.row("people.get", person)
@@ -134,6 +142,25 @@ class PostgresPeople:
 
     async def deleted(self) -> frozenset[PersonId]:
         return frozenset(PersonId(row["id"]) for row in await self._database.rows("people.deleted"))
+
+    async def reset_name(self, person: Person) -> Person | None:
+        name = person.handle or person.identity
+        values = person.id, person.name, name, skeleton(name), skeleton(person.name)
+        row = await self._database.row("people.reset_name", *values)
+        return None if row is None else _person(row)
+
+    async def offer_notices(self, person: PersonId, submission: SubmissionId) -> bool:
+        row = await self._database.row("people.offer_notices", person, submission)
+        return row is not None and row["notices_offered"] == submission
+
+    async def add_skeletons(self) -> int:
+        added = 0
+        while rows := await self._database.rows("people.without_skeleton"):
+            for row in rows:
+                name = row["name"]
+                await self._database.row("people.set_skeleton", row["id"], name, skeleton(name))
+            added += len(rows)
+        return added
 
     async def erase(self, person: Person) -> tuple[str, ...]:
         async with self._database.transaction() as connection:
@@ -149,7 +176,7 @@ class PostgresPeople:
                 rows = without_names(row["rows"], own, DELETED_NAME)
                 await connection.execute(query("people.set_final_rows"), row["id"], rows)
             await _empty_sources(connection, person.id)
-            values = person.id, person.identity, DELETED_NAME
+            values = person.id, person.identity, DELETED_NAME, skeleton(DELETED_NAME)
             await connection.execute(query("people.erase"), *values)
         return tuple(row["thread"] for row in threads)
 
@@ -165,4 +192,6 @@ async def _empty_sources(connection: Connection, person: PersonId) -> None:
 
 def _person(row: Record) -> Person:
     """Convert a row of `people`."""
-    return Person(PersonId(row["id"]), row["identity"], row["name"], row["created_at"])
+    return Person(
+        PersonId(row["id"]), row["identity"], row["name"], row["created_at"], row["handle"] or ""
+    )

@@ -60,13 +60,15 @@ order by id
 select id from confirmations where final = $1
 
 -- name: read
-select confirmations.*, submissions.person, people.name as person_name,
+select confirmations.*, submissions.person, own.name as person_name,
     submissions.created_at as submitted_at, coalesce(holder.name, '') as rival_name
 from confirmations
 join submissions on submissions.id = confirmations.submission
-join people on people.id = submissions.person
+join shown_names as own on own.person = submissions.person
+    and own.task_version = confirmations.task_version and own.gpu = confirmations.gpu
 left join submissions as held_by on held_by.id = rival
-left join people as holder on holder.id = held_by.person
+left join shown_names as holder on holder.person = held_by.person
+    and holder.task_version = confirmations.task_version and holder.gpu = confirmations.gpu
 where confirmations.id = any ($1::bigint[])
 order by confirmations.id
 

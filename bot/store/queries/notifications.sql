@@ -28,7 +28,7 @@ select new.*, $6
 from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[])
     as new (key, kind, addressee, board, text)
 where not exists (select from outbox where outbox.key = new.key)
-    and exists (select from boards where boards.id = new.board)
+    and (new.board is null or exists (select from boards where boards.id = new.board))
 on conflict (key) do nothing
 returning id
 

@@ -1,7 +1,34 @@
 -- name: ensure
-insert into people (identity, name, created_at) values ($1, $2, $3)
-on conflict (identity) do update set name = excluded.name
+-- The name stays if an admin reset this one, or if the person has chosen another.
+insert into people (identity, name, skeleton, handle, created_at) values ($1, $2, $3, $4, $5)
+on conflict (identity) do update set (name, skeleton) = (
+    select people.name, people.skeleton
+    where people.named_at is not null or people.refused_skeleton = excluded.skeleton
+    union all
+    select excluded.name, excluded.skeleton
+    limit 1
+), handle = coalesce(excluded.handle, people.handle)
 returning *
+
+-- name: rename
+update people set name = $2, skeleton = $5, named_at = $3
+where id = $1 and (named_at is null or named_at <= $4) and not starts_with(identity, 'deleted:')
+    and refused_skeleton is distinct from $5
+returning *
+
+-- name: reset_name
+update people set name = $3, skeleton = $4, refused_skeleton = $5 where id = $1 and name = $2
+returning *
+
+-- name: offer_notices
+update people set notices_offered = coalesce(notices_offered, $2) where id = $1
+returning notices_offered
+
+-- name: without_skeleton
+select id, name from people where skeleton is null limit 1000
+
+-- name: set_skeleton
+update people set skeleton = $3 where id = $1 and name = $2 and skeleton is null
 
 -- name: get
 select * from people where id = $1
@@ -88,4 +115,6 @@ with gone_files as (
 ), gone_guests as (
     update boards set guests = array_remove(guests, $2) where $2 = any (guests)
 )
-update people set identity = 'deleted:' || id, name = $3, conversation = null where id = $1
+update people set identity = 'deleted:' || id, name = $3, conversation = null, handle = null,
+    skeleton = $4, refused_skeleton = null, named_at = null
+where id = $1

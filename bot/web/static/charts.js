@@ -83,7 +83,10 @@
 
   const widened = (_, low, high) => (low === null ? [1, 10] : [low / 1.04, high * 1.04]);
   const LEAST_S = 60; // the shortest time that is drawn
-  const lengthened = (_, from, to) => (to - from < LEAST_S ? [(from + to - LEAST_S) / 2, (from + to + LEAST_S) / 2] : [from, to]);
+  const lengthened = (_, from, to) => {
+    const room = Math.max(0.01 * (to - from), (LEAST_S - (to - from)) / 2); // dots at the ends are whole
+    return [from - room, to + room];
+  };
 
   // In a season each run is a dot: [time, value, half-width, submission, place in `people`, the
   // person's run before]. Those of the person [data-me] are a series of their own.

@@ -33,13 +33,17 @@ from runners.harness.build.python_kernels import MODEL_SEED, to_device
 from runners.harness.deadline import Deadline
 from runners.harness.io_contract import sources
 from runners.harness.io_contract.arguments import create_arguments, size_of
+from runners.harness.judge.checks import first_place
 from runners.harness.judge.session import EvaluationSession, TaskCode
+from runners.harness.judge.task_code import lift_memory_limit
 from runners.harness.profile.profiler import collect_counters
 from runners.harness.protocol import arena, values
 from runners.harness.verdicts import GradingResult, VerdictError, as_task_error
 
 _NARROW_BYTES = 2
 """Floats of at most this many bytes are compared as float32."""
+_PART = 1 << 20
+"""The elements whose exact differences are computed at once."""
 
 
 def mismatch(
@@ -79,15 +83,27 @@ def _value_mismatch(
     count = int(wrong.sum())
     if not count:
         return None
-    exact = torch.complex128 if expected.is_complex() else torch.float64
-    differences = (expected.to(exact) - actual.to(exact)).abs()
-    first = [int(index) for index in wrong.nonzero()[0]]
+    largest, mean = _largest_and_mean_difference(expected, actual)
+    first = first_place(wrong)
     return (
-        f"{count} of {wrong.numel()} elements differ, the first at {first}. "
-        f"Max difference: {differences.max().item():g}. "
-        f"Avg difference: {differences.mean().item():g}. "
+        f"{count} of {wrong.numel()} elements differ; the first at {list(first)}: "
+        f"got {actual[first].item()}, expected {expected[first].item()}. "
+        f"Max difference: {largest:g}. Avg difference: {mean:g}. "
         f"Tolerance: atol={atol:g}, rtol={rtol:g}."
     )
+
+
+def _largest_and_mean_difference(
+    expected: torch.Tensor, actual: torch.Tensor
+) -> tuple[float, float]:
+    """Computed in parts, because a wrong output may not take more memory than a right one."""
+    exact = torch.complex128 if expected.is_complex() else torch.float64
+    flat = (torch.split(each.reshape(-1), _PART) for each in (expected, actual))
+    parts = zip(*flat, strict=True)
+    differences = ((one.to(exact) - other.to(exact)).abs() for one, other in parts)
+    pairs = [(each.max().item(), each.sum().item()) for each in differences]
+    found = torch.tensor(pairs, dtype=torch.float64)
+    return found[:, 0].max().item(), found[:, 1].sum().item() / expected.numel()
 
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:
@@ -211,6 +227,7 @@ class ContractTask(TaskCode):
 
         VerdictError if the reference returns NaN, or different outputs for the same input.
         """
+        lift_memory_limit()  # only outputs of the reference's shape are compared
         outputs = values.leaves(output)
         if not outputs:
             return NO_OUTPUT

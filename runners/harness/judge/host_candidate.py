@@ -14,6 +14,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.judge.checks import (
     changes_in,
     difference,
+    fills_its_span,
     ordered_like,
     refuse_changed,
     same,
@@ -152,15 +153,17 @@ class HostCandidate:
         """Return a function that copies tensors out of the candidate, up to its memory limit."""
         bytes_left = self.session.request.limits.memory
 
-        def read(node: values.TensorNode) -> torch.Tensor:
-            nonlocal bytes_left
+        def in_time() -> None:
             if deadline.remaining < 0:
                 raise VerdictError(
                     Verdict.TIMED_OUT, "the time limit passed while the output was read"
                 )
+
+        def read(node: values.TensorNode) -> torch.Tensor:
+            nonlocal bytes_left
             if node.device != "cpu":
                 raise UnreadableError(f"the output is on device {node.device}, cpu is expected")
-            found = self.handle.process.read(node, bytes_left)
+            found = self.handle.process.read(node, bytes_left, in_time)
             bytes_left -= node.copy_bytes
             return found
 
@@ -177,7 +180,7 @@ class HostCandidate:
         """Refuse a kernel that wrote into an input, except into parts that it returned."""
         if reply.output is not None:
             hosted = filter(values.on_host, values.tensors(reply.output))
-            in_arena = filter(self._is_in_arena, hosted)
+            in_arena = filter(self._is_in_arena, filter(fills_its_span, hosted))
             refuse_changed(changes_in(self.arena, data), spans(in_arena, self.base))
 
     def _is_in_arena(self, node: values.TensorNode) -> bool:

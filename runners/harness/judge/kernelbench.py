@@ -1,6 +1,8 @@
 """Task code of format `kernelbench`: a problem with `Model`, `get_inputs`, `get_init_inputs`."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,8 +14,10 @@ from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.build.kernel_calls import Guess, first_accepted, guesses, required_tensors
 from runners.harness.build.loading import FUNCTION, PRECISIONS, pack_weights
+from runners.harness.judge.checks import first_place
 from runners.harness.judge.session import TaskCode
 from runners.harness.judge.task_code import (
+    lift_memory_limit,
     reference_function,
     reference_module,
     seed_generators,
@@ -76,6 +80,7 @@ class KernelBenchTask(TaskCode):
         wrong = shape_mismatch(output, expected)
         if wrong:
             return wrong
+        lift_memory_limit()  # the output has the reference's shape
         tolerance = TOLERANCES[data["precision"]]
         want = as_task_error("Model", lambda: self._forward(data))
         _refuse_undefined(want)
@@ -179,25 +184,59 @@ def _weights_seed(workload: Workload) -> int:
     return seed
 
 
+def _parts(value: object) -> Iterator[object]:
+    """Yield the tensors of an output and its values that are not tensors, in order."""
+    match value:
+        case list() | tuple():
+            yield from chain.from_iterable(map(_parts, value))
+        case dict():
+            yield from chain.from_iterable(map(_parts, value.values()))
+        case _:
+            yield value
+
+
 def _refuse_undefined(output: object) -> None:
     """VerdictError if the reference returns NaN, which no output can equal."""
-    if any(bool(torch.isnan(each).any()) for each in leaves(output) if each.is_floating_point()):
+    floats = (each for each in leaves(output) if each.is_floating_point())
+    numbers = (each for each in _parts(output) if isinstance(each, float))
+    if any(map(math.isnan, numbers)) or any(bool(torch.isnan(each).any()) for each in floats):
         raise VerdictError(Verdict.TASK_ERROR, "the task's Model returns NaN for its own input")
 
 
 def _difference(want: object, got: object, tolerance: float) -> str | None:
     """Describe the first difference in value of two outputs of the same structure, or None."""
-    pairs = list(zip(leaves(want), leaves(got), strict=True))
+    pairs = list(zip(_parts(want), _parts(got), strict=True))
     for number, (right, given) in enumerate(pairs):
-        off = ~torch.isclose(given, right, rtol=tolerance, atol=tolerance)
-        if bool(off.any()):
-            place = f"output {number}: " if len(pairs) > 1 else ""
-            return place + _describe(right, given, off, tolerance)
+        place = f"output {number}: " if len(pairs) > 1 else ""
+        if isinstance(right, torch.Tensor) and isinstance(given, torch.Tensor):
+            wrong = _tensor_difference(_widened(right), _widened(given), tolerance)
+        else:
+            near = _is_near(right, given, tolerance)
+            wrong = "" if near else f"{given!r:.80}, {right!r:.80} is expected"
+        if wrong:
+            return place + wrong
     return None
 
 
-def _describe(right: torch.Tensor, given: torch.Tensor, off: torch.Tensor, tolerance: float) -> str:
-    first = tuple(int(each) for each in off.nonzero()[0])
+def _widened(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, as float32 if torch cannot compute with its dtype."""
+    narrow = tensor.is_floating_point() and tensor.dtype.itemsize == 1
+    return tensor.float() if narrow else tensor
+
+
+def _is_near(right: object, given: object, tolerance: float) -> bool:
+    """Whether two values that are not tensors are equal, floats within the tolerance."""
+    if isinstance(right, float) and isinstance(given, float):
+        numbers = torch.tensor([given, right], dtype=torch.float64)
+        return bool(torch.isclose(numbers[0], numbers[1], rtol=tolerance, atol=tolerance))
+    return right == given
+
+
+def _tensor_difference(right: torch.Tensor, given: torch.Tensor, tolerance: float) -> str:
+    off = ~torch.isclose(given, right, rtol=tolerance, atol=tolerance)
+    if not bool(off.any()):
+        return ""
+    first = first_place(off)
     count = f"{int(off.sum())} of {off.numel()} elements differ"
-    values = f"{given[first].item()}, {right[first].item()} is expected"
+    values = f"got {given[first].item()}, expected {right[first].item()}"
     return f"{count} by more than {tolerance:g}; the first at {list(first)}: {values}"

@@ -8,7 +8,6 @@ the error or message above it, if there is one; otherwise it is ignored.
 
 import base64
 import binascii
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,6 +24,8 @@ _TEXTS = frozenset({"error", "message"})
 """The keys, of a case or of the whole phase, whose values may have several lines."""
 _TIMES = ("mean", "best", "worst")
 _NUMBERS = (*_TIMES, "runs", "std", "err")
+_NUMBER_MOST = 1e15
+"""The most runs and the most nanoseconds; no evaluation can last so long."""
 _PASS, _FAIL = "pass", "fail"
 
 _Fields = Mapping[str, str]
@@ -241,7 +242,7 @@ def _number(text: str, key: str) -> float:
         value = float(text)
     except ValueError as error:
         raise BreachError(f"has no number at `{key}`") from error
-    if not math.isfinite(value) or value < 0:
+    if not 0 <= value <= _NUMBER_MOST:
         raise BreachError(f"has {text[:30]} at `{key}`")
     return value
 

@@ -1,15 +1,85 @@
-"""The memory that Linux charges to the harness's own group, although no process has mapped it.
+"""Memory that no process has mapped, although a candidate makes Linux keep it.
 
-It finds what the watchdog of processes cannot: the kernel's records for a process, such as locks or
-mappings, and pages that only a socket or a pipe still holds.
+It finds what the watchdog of processes cannot: shared memory outside of all page tables, the
+kernel's records for a process, such as locks or mappings, and pages that only a socket or a pipe
+still holds.
 """
 
+import errno
+import math
+from contextlib import suppress
 from pathlib import Path
 
 from runners.harness.sandbox import process_limits
+from runners.process_tree import descendants, living_threads
 
 _FILES = (("memory.usage_in_bytes", "total_rss", "total_cache"), ("memory.current", "anon", "file"))
 """In cgroup version 1 and 2: the file with all memory, and the parts of it that are not counted."""
+_SHARED = b" /dev/zero (deleted)\n"
+"""How Linux names shared memory that belongs to no file."""
+_MAPS_MOST = 16 << 20  # bytes; the paths in a process's list of mappings can be very long
+
+
+def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
+    """Return whether a process and its descendants keep over `limit` bytes of shared memory.
+
+    Linux does not report whose it is. So the answer is yes if the machine's shared memory exceeds
+    `before` by over `limit`, and the process has mapped some or, on a GPU, memory files as large.
+    """
+    if process_limits.shared_memory() - before <= limit:
+        return False
+    if gpu:
+        return memory_files(pid) > limit
+    return maps_shared_memory(pid)
+
+
+def maps_shared_memory(pid: int) -> bool:
+    """Return whether a process or a descendant has mapped shared memory that belongs to no file.
+
+    Its pages stay when they leave the process's page tables, and Linux does not tell how many there
+    are. A process that cannot be inspected, or has a very long list of mappings, counts too.
+    """
+    for process in (pid, *descendants(pid)):
+        for thread in living_threads(process)[:1]:
+            try:
+                with Path(f"/proc/{thread}/maps").open("rb") as maps:
+                    text = maps.read(_MAPS_MOST)
+                if _SHARED in text or len(text) == _MAPS_MOST:
+                    return True
+            except PermissionError:
+                return True
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has just ended
+    return False
+
+
+def memory_files(pid: int) -> float:
+    """Return the bytes of the memory files that a process and its descendants have open.
+
+    They are infinite if one process cannot be inspected.
+    """
+    sizes: dict[int, int] = {}
+    for process in (pid, *descendants(pid)):
+        try:
+            for each in Path(f"/proc/{process}/fd").iterdir():
+                with suppress(FileNotFoundError):  # it has just been closed
+                    if _is_memory_file(each):
+                        file = each.stat()
+                        sizes[file.st_ino] = file.st_blocks * 512
+        except PermissionError:
+            return math.inf
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
+    return sum(sizes.values())
+
+
+def _is_memory_file(link: Path) -> bool:
+    try:
+        return str(link.readlink()).startswith("/memfd:")
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # the path of another file
+            return False
+        raise
 
 
 def unmapped_memory() -> int:

@@ -83,6 +83,8 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "fsopen": (430, 430),
     "fspick": (433, 433),
     "init_module": (175, 105),
+    "io_setup": (206, 0),
+    "io_submit": (209, 2),  # no signal ends it, and a call may be for thousands of reads
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "io_uring_setup": (425, 425),
@@ -139,10 +141,12 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 _FCNTL = (72, 25)
+_FLOCK = (73, 32)
 _IOCTL = (16, 29)
 _MEMFD_CREATE = (319, 279)
 _MINCORE = (27, 232)
 _PRCTL = (157, 167)
+_PRLIMIT = (302, 261)
 _SETSOCKOPT = (54, 208)
 _SOCKET = (41, 198)
 
@@ -151,6 +155,9 @@ _X32_BIT = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
 _CLONE_PARENT = 0x8000
 _F_SETSIG, _F_SETLEASE = 10, 1024
+_NOT_EXCLUSIVE = 0xFFFFFFF1
+"""The bits of an operation of `flock` that is neither LOCK_EX nor LOCK_UN, both with LOCK_NB."""
+_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW = 6, 7, 37, 38
 _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 1, 7, 8
 _SO_ATTACH_FILTER, _SO_ATTACH_REUSEPORT_CBPF = 26, 51
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
@@ -211,9 +218,34 @@ def _restrict_socket_options(number: int) -> list[Instruction]:
     return _on_argument(number, 1, test)
 
 
+def _restrict_descriptors() -> list[Instruction]:
+    """Refuse commands of `fcntl`; those that lock a part of a file succeed without effect.
+
+    A process that opens a leased file, such as another slot that starts, waits for up to 45 s.
+    Linux walks all locks of a file whenever a process closes it. One process can set millions, and
+    then the exits of processes that have the file open take minutes.
+    """
+    locks = (_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW)
+    refused = _refuse(_F_SETSIG, errno.EPERM) + _refuse(_F_SETLEASE, errno.EPERM)
+    return refused + [step for each in locks for step in _refuse(each, 0)]
+
+
+def _ignore_shared_locks() -> list[Instruction]:
+    """Let `flock` do nothing for shared locks; a file has at most one exclusive lock."""
+    return [(_IF_ANY_BIT, 0, 1, _NOT_EXCLUSIVE), (_RETURN, 0, 0, _ERRNO)]
+
+
 def _refuse_long_range() -> list[Instruction]:
     """Refuse `mincore` for 4 GiB or more: no signal ends the call, which could take hours."""
     return [(_IF_AT_LEAST, 0, 1, 1), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+
+
+def _refuse_other_process() -> list[Instruction]:
+    """Refuse `prlimit` for a process by its id; 0 is the caller.
+
+    A submission could lower the limits of its task's own evaluation, before that writes its files.
+    """
+    return [(_IF_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
 
 
 def _refuse_options() -> list[Instruction]:
@@ -265,9 +297,9 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
     program += _on_argument(_CLONE[column], 0, _refuse_namespaces_and_siblings())
     program += _on_argument(_PRCTL[column], 0, _refuse_options())
-    # A process that opens a leased file, such as another slot that starts, waits for up to 45 s.
-    commands = _refuse(_F_SETSIG, errno.EPERM) + _refuse(_F_SETLEASE, errno.EPERM)
-    program += _on_argument(_FCNTL[column], 1, commands)
+    program += _on_argument(_PRLIMIT[column], 0, _refuse_other_process())
+    program += _on_argument(_FCNTL[column], 1, _restrict_descriptors())
+    program += _on_argument(_FLOCK[column], 1, _ignore_shared_locks())
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
     program += _restrict_socket_options(_SETSOCKOPT[column])
     program += _on_argument(_MINCORE[column], 1, _refuse_long_range(), half=1)

@@ -5,20 +5,19 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from runners.process_tree import alive, descendants, living_threads
 
-KILL_S = 10.0
-"""Seconds for killed processes to exit; with a GPU it can take several."""
+KILL_S = 30.0
+"""Seconds for killed processes to exit; with a GPU or large page tables it can take several."""
 _POLL_S = 1e-3
-_PAGE_TABLES = {"VmPTE:"}
-_RESIDENT = {"RssAnon:", "RssShmem:", "HugetlbPages:", *_PAGE_TABLES}
-_PROPORTIONAL = {"Pss_Anon:", "Pss_Shmem:", "Private_Hugetlb:", "Shared_Hugetlb:"}
-_SHARED = " /dev/zero (deleted)\n"
-"""How Linux names shared memory that belongs to no file."""
+_PAGE_TABLES = {"VmPTE:": 32}
+"""Page tables count several times: Linux needs long to undo those of files, which count nothing."""
+_RESIDENT = {"RssAnon:": 1, "RssShmem:": 1, "HugetlbPages:": 1, **_PAGE_TABLES}
+_PROPORTIONAL = {"Pss_Anon:": 1, "Pss_Shmem:": 1, "Private_Hugetlb:": 1, "Shared_Hugetlb:": 1}
 
 
 def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
@@ -66,55 +65,17 @@ def memory_of_process(thread: int) -> int:
 
 def shared_memory() -> int:
     """Return the bytes of shared memory on this machine, also those that no process has mapped."""
-    return _sum_kib("/proc/meminfo", {"Shmem:"})
+    return _sum_kib("/proc/meminfo", {"Shmem:": 1})
 
 
 def kernel_memory() -> int:
     """Return the bytes that Linux and its drivers keep for themselves and cannot give back."""
-    return _sum_kib("/proc/meminfo", {"SUnreclaim:"})
-
-
-def maps_shared_memory(pid: int) -> bool:
-    """Return whether a process or a descendant has mapped shared memory that belongs to no file.
-
-    Its pages stay when they leave the process's page tables, and Linux does not tell how many there
-    are. A process that cannot be inspected counts as one that has.
-    """
-    for process in (pid, *descendants(pid)):
-        for thread in living_threads(process)[:1]:
-            try:
-                if _SHARED in Path(f"/proc/{thread}/maps").read_text(errors="replace"):
-                    return True
-            except PermissionError:
-                return True
-            except (FileNotFoundError, ProcessLookupError):
-                continue  # it has just ended
-    return False
-
-
-def memory_files(pid: int) -> float:
-    """Return the bytes of the memory files that a process and its descendants have open.
-
-    They are infinite if one process cannot be inspected.
-    """
-    sizes: dict[int, int] = {}
-    for process in (pid, *descendants(pid)):
-        try:
-            for each in Path(f"/proc/{process}/fd").iterdir():
-                with suppress(FileNotFoundError):  # it has just been closed
-                    if str(each.readlink()).startswith("/memfd:"):
-                        file = each.stat()
-                        sizes[file.st_ino] = file.st_blocks * 512
-        except PermissionError:
-            return math.inf
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it has just ended
-    return sum(sizes.values())
+    return _sum_kib("/proc/meminfo", {"SUnreclaim:": 1})
 
 
 def data_bytes() -> int:
     """Return the bytes of this process that RLIMIT_DATA counts."""
-    return _sum_kib("/proc/self/status", {"VmData:"})
+    return _sum_kib("/proc/self/status", {"VmData:": 1})
 
 
 def _share_of(thread: int) -> int:
@@ -126,14 +87,15 @@ def _share_of(thread: int) -> int:
         return memory_of_process(thread)
 
 
-def _sum_kib(path: str, fields: set[str]) -> int:
-    """Return the sum of some fields. A process's name may have any bytes, line breaks escaped."""
+def _sum_kib(path: str, fields: Mapping[str, int]) -> int:
+    """Return the weighted sum of fields. A process's name may have any bytes, lines escaped."""
     try:
         lines = Path(path).read_bytes().decode(errors="replace").split("\n")
     except (FileNotFoundError, ProcessLookupError):
         return 0  # the process has ended, or its memory is freed
     words = (line.split() for line in lines)
-    return sum(int(each[1]) for each in words if each and each[0] in fields) << 10
+    found = (int(each[1]) * fields[each[0]] for each in words if each and each[0] in fields)
+    return sum(found) << 10
 
 
 def kill_tree(pid: int, within_s: float = KILL_S) -> bool:

@@ -14,7 +14,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
-from runners.harness.sandbox.charged_memory import unmapped_memory
+from runners.harness.sandbox.charged_memory import hides_more, unmapped_memory
 from runners.harness.sandbox.process_limits import (
     holds_more,
     kernel_memory,
@@ -304,13 +304,13 @@ class CandidateHandle:
         inputs = 2 * self.arena.input_size if self.arena else 0
         limit = most + inputs + self.spec.limits.disk
         gpu = self.spec.shared is not None
-        return process.hides_more(self.process.pid, self.shared_before, limit, gpu=gpu)
+        return hides_more(self.process.pid, self.shared_before, limit, gpu=gpu)
 
     def _burdens_driver(self, most: int) -> bool:
         """Return whether a GPU's driver probably keeps over `most` bytes of records for it.
 
         Linux does not report whose they are, so they count only if the process has grown by an
-        eighth of the limit. With 11 GB, a process had grown by a third and exited after `KILL_S`.
+        eighth of the limit. With 11 GB, a process had grown by a third and took over 10 s to exit.
         """
         if self.spec.shared is None or kernel_memory() - self.kernel_before <= most:
             return False

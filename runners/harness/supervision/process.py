@@ -29,6 +29,7 @@ GAPS_MOST = 2
 """An output that takes more than this many times the memory of its elements is copied without gaps,
 because these take long to compare. Others keep their strides: a task may require contiguous memory.
 """
+PIECE = 64 << 20  # bytes of an output that are copied without a look at the clock
 STOP_S = 2.0
 """Seconds for a process to freeze."""
 _QUICK_S = 5e-3
@@ -98,19 +99,6 @@ def memory_limited(more: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
-
-
-def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
-    """Return whether a process and its descendants keep over `limit` bytes of shared memory.
-
-    Linux does not report whose it is. So the answer is yes if the machine's shared memory exceeds
-    `before` by over `limit`, and the process has mapped some or, on a GPU, memory files as large.
-    """
-    if process_limits.shared_memory() - before <= limit:
-        return False
-    if gpu:
-        return process_limits.memory_files(pid) > limit
-    return process_limits.maps_shared_memory(pid)
 
 
 def _stop_threads(pid: int) -> None:
@@ -261,8 +249,8 @@ class CandidateProcess:
                 return int(line.split("-", 1)[0], 16)
         return 0
 
-    def read(self, node: TensorNode, most: int) -> torch.Tensor:
-        """Return a copy of a tensor of the process, which must be frozen.
+    def read(self, node: TensorNode, most: int, check: Callable[[], object] = int) -> torch.Tensor:
+        """Return a copy of a tensor of the frozen process; `check` is called before each piece.
 
         UnreadableError if it has more than `most` bytes, or if the memory does not exist.
         """
@@ -276,16 +264,16 @@ class CandidateProcess:
             shown = flat.as_strided(node.shape, node.stride)
         except RuntimeError as error:  # an empty tensor may still have an impossible shape
             raise UnreadableError(f"the output cannot be laid out: {error}") from error
-        self._copy(flat, node.address)
+        self._copy(flat, node.address, check)
         wide = node.span > GAPS_MOST * node.numel
         return bits(shown).contiguous().view(dtype) if wide else shown
 
-    def _copy(self, flat: torch.Tensor, address: int) -> None:
-        length = flat.numel() * flat.element_size()
-        done = 0
+    def _copy(self, flat: torch.Tensor, address: int, check: Callable[[], object]) -> None:
+        done, length = 0, flat.nbytes
         while done < length:
-            here = _Span(flat.data_ptr() + done, length - done)
-            there = _Span(address + done, length - done)
+            check()
+            size = min(PIECE, length - done)
+            here, there = (_Span(each + done, size) for each in (flat.data_ptr(), address))
             got = _LIBC.process_vm_readv(self.pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
             if got <= 0:
                 reason = os.strerror(ctypes.get_errno())

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.sandbox import process_limits, program
+from runners.harness.sandbox.charged_memory import hides_more
 from runners.harness.sandbox.program import Program, ProgramPipes
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.process import (
     CandidateProcess,
     OutputPipe,
     ProcessGoneError,
-    hides_more,
 )
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import descendants

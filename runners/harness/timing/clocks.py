@@ -50,6 +50,9 @@ time a kernel of 5 us to 0.5 % would be wasted.
 FLOOR_NS = 1_000.0
 """The least published time in ns: a window cannot distinguish a shorter one from zero."""
 
+CLAIM_LEAST_NS = 1.0
+"""The least claim in ns. The interval of claims that differ by any factor would not be finite."""
+
 TRAIN_GAP_NS = 800.0
 """By how much in ns an honest claim may exceed the judge's own value of trains.
 
@@ -78,9 +81,9 @@ def train_interval(rounds: list[Round]) -> Interval:
     """The published time of a short kernel.
 
     That is its claim, or the judge's value less `_lift` if the claim is lower. For a false claim it
-    is the judge's value. VerdictError if any claim is not positive.
+    is the judge's value. VerdictError if any claim is below `CLAIM_LEAST_NS`.
     """
-    if any(each <= 0 for timed in rounds for each in timed.claims):
+    if any(each < CLAIM_LEAST_NS for timed in rounds for each in timed.claims):
         raise _rejected(0.0, rounds)
     claimed, bound = _claimed_interval(rounds), combined_bound(rounds)
     least = bound - _lift(bound)
@@ -182,11 +185,11 @@ def host_interval(rounds: list[Round]) -> Interval:
 def device_interval(rounds: list[Round]) -> Interval:
     """The published time on a GPU: the candidate's claim, raised to `_least_confirmed` if lower.
 
-    VerdictError if the claim is below `bound - resolution`, or if any claim is not positive. What
-    is compared with the bound is the published time itself. If it were another mean of the claims,
-    uneven claims could pass the check and still give a shorter published time.
+    VerdictError if the claim is below `bound - resolution`, or any claim below `CLAIM_LEAST_NS`.
+    What is compared with the bound is the published time itself. If it were another mean of the
+    claims, uneven claims could pass the check and still give a shorter published time.
     """
-    if any(each <= 0 for timed in rounds for each in timed.claims):
+    if any(each < CLAIM_LEAST_NS for timed in rounds for each in timed.claims):
         raise _rejected(0.0, rounds)
     claimed = _claimed_interval(rounds)
     if claimed.centre < combined_bound(rounds) - device_resolution(rounds):

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from bot.domain.accounts import DELETED_NAME, Person, Rights, Token, TokenScope
 from bot.domain.board import SourceVisibility
 from bot.domain.errors import StoreError
-from bot.domain.ids import PersonId, TokenId
+from bot.domain.ids import PersonId, SubmissionId, TokenId
+from bot.domain.names import skeleton
 from bot.domain.records import RightsGrant
 from bot.domain.status import redacted
 from bot.ports import Clock
@@ -22,14 +23,31 @@ class MemoryPeople:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
+        self._named_at: dict[PersonId, datetime] = {}
 
-    async def ensure(self, identity: str, name: str) -> Person:
+    async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
+        now, known = self._tables.clock.now(), self._tables.people.get(person)
+        last = self._named_at.get(person)
+        if known is None or known.identity.startswith("deleted:"):
+            return None
+        if last is not None and last > now - pause:
+            return None
+        if self._tables.refused_skeletons.get(person) == skeleton(name):
+            return None
+        self._named_at[person] = now
+        self._tables.people[person] = replace(known, name=storable(name))
+        return self._tables.people[person]
+
+    async def ensure(self, identity: str, name: str, handle: str = "") -> Person:
         known = await self.find(identity)
         if known is None:
             person_id = PersonId(self._tables.next_id())
             now = self._tables.clock.now()
             known = Person(person_id, storable(identity), storable(name), now)
-        person = replace(known, name=storable(name))
+        person = replace(known, handle=handle or known.handle)
+        is_refused = self._tables.refused_skeletons.get(person.id) == skeleton(name)
+        if person.id not in self._named_at and not is_refused:
+            person = replace(person, name=storable(name))
         self._tables.people[person.id] = person
         return person
 
@@ -40,6 +58,21 @@ class MemoryPeople:
         wanted = storable(identity)
         people = self._tables.people.values()
         return next((person for person in people if person.identity == wanted), None)
+
+    async def reset_name(self, person: Person) -> Person | None:
+        known = self._tables.people[person.id]
+        if known.name != person.name:
+            return None
+        self._tables.refused_skeletons[person.id] = skeleton(person.name)
+        known = replace(known, name=person.handle or person.identity)
+        self._tables.people[person.id] = known
+        return known
+
+    async def offer_notices(self, person: PersonId, submission: SubmissionId) -> bool:
+        return self._tables.notices_offered.setdefault(person, submission) == submission
+
+    async def add_skeletons(self) -> int:
+        return 0
 
     async def deleted(self) -> frozenset[PersonId]:
         people = self._tables.people.values()
@@ -73,8 +106,10 @@ class MemoryPeople:
         for key in [key for key in tables.threads if key.person == person.id]:
             del tables.threads[key]
         tables.conversations.pop(person.id, None)
+        self._named_at.pop(person.id, None)
         identity = f"deleted:{person.id}"
-        tables.people[person.id] = replace(person, identity=identity, name=DELETED_NAME)
+        tables.people[person.id] = replace(person, identity=identity, name=DELETED_NAME, handle="")
+        tables.refused_skeletons.pop(person.id, None)
         return tuple(each for each in threads if each is not None)
 
 

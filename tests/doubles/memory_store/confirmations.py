@@ -62,7 +62,7 @@ class MemoryConfirmations:
             id=ConfirmationId(tables.next_id()),
             submission=submission,
             person=of.person,
-            person_name=tables.people[of.person].name,
+            person_name=tables.shown_name(of.person, of.task_version, gpu),
             task_version=of.task_version,
             gpu=gpu,
             place=place,
@@ -124,7 +124,7 @@ class MemoryConfirmations:
         (job,) = tables.jobs_of(run.id)
         tables.put(replace(job, turn=turn))
         tables.confirmation_runs[run.id] = confirmation
-        holder = tables.people[tables.submissions[rival].person].name
+        holder = tables.shown_name(tables.submissions[rival].person, row.task_version, row.gpu)
         ordered = replace(row, rival=rival, rival_name=holder, alone=alone, run=run.id)
         tables.confirmations[confirmation] = ordered
 

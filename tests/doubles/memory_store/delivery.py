@@ -200,7 +200,8 @@ class MemoryOutbox:
 
     async def put(self, notifications: Sequence[Notification]) -> int:
         known = {posted.notification.key for posted in self._tables.outbox.values()}
-        fresh = {each.key: each for each in notifications if each.board in self._tables.boards}
+        boards = {None, *self._tables.boards}
+        fresh = {each.key: each for each in notifications if each.board in boards}
         kept = [each for key, each in fresh.items() if storable(key) not in known]
         for each in kept:
             number = NotificationId(self._tables.next_id())

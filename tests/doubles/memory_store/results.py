@@ -68,7 +68,7 @@ class MemoryResults:
                     Score(
                         submission=submission.id,
                         person=submission.person,
-                        person_name=self._tables.people[submission.person].name,
+                        person_name=self._tables.shown_name(submission.person, version, gpu),
                         board=submission.board,
                         task_version=version,
                         gpu=gpu,
@@ -149,7 +149,7 @@ class MemoryResults:
                     FailedRun(
                         submission=submission.id,
                         person=submission.person,
-                        person_name=self._tables.people[submission.person].name,
+                        person_name=self._tables.shown_name(submission.person, version, gpu),
                         gpu=gpu,
                         verdict=stored.evaluation.verdict.value,
                         stage=stored.evaluation.stage,
@@ -171,7 +171,9 @@ class MemoryResults:
             FailedRun(
                 submission=submission.id,
                 person=submission.person,
-                person_name=self._tables.people[submission.person].name,
+                person_name=self._tables.shown_name(
+                    submission.person, of_run.task_version, of_run.gpu
+                ),
                 gpu=of_run.gpu,
                 verdict=verdict.value,
                 stage=None,

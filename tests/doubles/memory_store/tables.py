@@ -29,6 +29,7 @@ from bot.domain.ids import (
     is_system_submission,
 )
 from bot.domain.job import Job, JobEvent, JobState, Notice, Topic
+from bot.domain.names import is_ambiguous, skeleton, with_handle
 from bot.domain.notifications import Notification
 from bot.domain.records import AuditEntry, StoredEvaluation
 from bot.domain.scoring import ScoreValue
@@ -147,6 +148,8 @@ class Tables:
     clock: Clock
     subscriptions: Subscriptions
     people: dict[PersonId, Person] = field(default_factory=dict)
+    notices_offered: dict[PersonId, SubmissionId] = field(default_factory=dict)
+    refused_skeletons: dict[PersonId, str] = field(default_factory=dict)
     boards: dict[BoardId, Board] = field(default_factory=dict)
     competitions: dict[CompetitionId, CompetitionRow] = field(default_factory=dict)
     versions: dict[TaskVersionId, TaskVersion] = field(default_factory=dict)
@@ -168,7 +171,9 @@ class Tables:
     board_pauses: dict[BoardId, str] = field(default_factory=dict)
     judged_again: set[SubmissionId] = field(default_factory=set)
     keys: dict[tuple[PersonId, str], Keyed] = field(default_factory=dict)
-    limits: dict[tuple[BoardId | None, Mode | None], RateLimit] = field(default_factory=dict)
+    limits: dict[tuple[BoardId | None, Mode | None, PersonId | None], RateLimit] = field(
+        default_factory=dict
+    )
     quotas: dict[QuotaKey, Quota] = field(default_factory=dict)
     gpu_time: list[UsedTime] = field(default_factory=list)
     prices: Prices = field(default_factory=dict)
@@ -194,6 +199,28 @@ class Tables:
     def next_move(self) -> int:
         """A number greater than all earlier ones."""
         return next(self._moves)
+
+    def shown_name(self, person: PersonId, version: TaskVersionId, gpu: str) -> str:
+        """A person's name on a leaderboard, with the handle where another's name looks alike."""
+        own = self.people[person]
+        alike = is_ambiguous(own.name) or any(
+            skeleton(self.people[other].name) == skeleton(own.name)
+            for other in self._people_on(version, gpu) - {person}
+        )
+        deleted = own.identity.startswith("deleted:")
+        return (
+            with_handle(own.name, own.identity, own.handle) if alike and not deleted else own.name
+        )
+
+    def _people_on(self, version: TaskVersionId, gpu: str) -> set[PersonId]:
+        """Everyone with a ranked evaluation there."""
+        found = {self.jobs[job].submission for job in self.evaluations if self.jobs[job].gpu == gpu}
+        made = [self.submissions[each] for each in found if each in self.submissions]
+        return {
+            each.person
+            for each in made
+            if each.task_version == version and each.mode is Mode.RANKED and each.id > 0
+        }
 
     def ban_of(self, person: PersonId) -> Ban | None:
         """The person's ban, unless it has ended."""
@@ -295,6 +322,7 @@ class Tables:
             (limit, counted)
             for limit in self.limits.values()
             if limit.board in {None, board} and limit.mode in {None, mode}
+            if limit.person in {None, person} and limit.lasts(now)
             if (counted := self._counted(limit, person, now)) is not None
         ]
         return max(reached, key=lambda each: each[1] + each[0].window, default=None)

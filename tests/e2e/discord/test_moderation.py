@@ -65,6 +65,27 @@ async def test_a_board_is_paused_by_itself(stage: Scene) -> None:
     stage.server.assert_clean()
 
 
+async def test_one_person_is_limited_and_told_why(stage: Scene) -> None:
+    limit: dict[str, Value] = {"most": 1, "minutes": 60, "mode": "test"}
+    carol = stage.carol
+    assert "Give a reason" in await said(carol, "admin limit", who=stage.dana, **limit)
+    own = await said(carol, "admin limit", who=carol, reason="a slip", **limit)
+    assert own == "⚠️ This is your own account; choose another person"
+    told = await said(carol, "admin limit", who=stage.dana, days=3, reason="a flood", **limit)
+    assert told.startswith("dana may submit at most 1 in 60 min, until <t:")
+    await stored(stage, stage.dana, "", "one.py", "test")
+    refused = (await (await stage.submit(stage.dana, mode="test")).final()).text
+    assert refused.startswith("⚠️ An admin limited your submissions")
+    assert ": a flood; at most 1 test submission is allowed in 60 min" in refused
+    await stored(stage, stage.alice, "", "one.py", "test")
+    listed = await said(carol, "admin limits")
+    assert "1 in 60 min, all boards, test" in listed
+    dropped = await said(carol, "admin unlimit", who=stage.dana, mode="test", reason="calm again")
+    assert dropped == "The limit is removed."
+    await stored(stage, stage.dana, "", "two.py", "test")
+    stage.server.assert_clean()
+
+
 async def test_of_a_rush_just_the_quota_is_admitted_and_the_rest_learns_when_it_lifts(
     stage: Scene,
 ) -> None:
@@ -162,6 +183,37 @@ async def test_a_disqualification_moves_the_ranks_and_its_owner_reads_why(stage:
         return (await ranks())[0] == ("Bob", "2.000")
 
     await until(first_again, within_s=SHOWN_S)
+    stage.server.assert_clean()
+
+
+async def test_a_name_like_anothers_is_shown_with_its_handle_and_can_be_reset(stage: Scene) -> None:
+    carol, bob = stage.carol, stage.bob
+    await stored(stage, stage.alice, "time_us=700", "own.py")
+    bob.shown = "\N{CYRILLIC CAPITAL LETTER A}lice"
+    await stored(stage, bob, "time_us=900", "copy.py")
+    await bob.sees("copy.py on identity", stage.submissions, within=SHOWN_S)
+
+    async def shown() -> str:
+        return await said(carol, "leaderboard show", leaderboard_name="identity")
+
+    assert "Alice (@alice)" in await shown()
+    assert f"{bob.shown} (@bob)" in await shown()
+    ranked = (await asyncio.to_thread(stage.podium, "show", "identity")).stdout
+    assert "Alice (@alice)" in ranked
+    told = await said(carol, "admin reset-name", who=bob, reason="one *Alice* is enough")
+    assert told == f"The name {bob.shown} is reset; boards show bob."
+    await stage.server.wait_for(
+        lambda: any("one \\*Alice\\* is enough" in each.text for each in bob.dms),
+        SHOWN_S,
+    )
+    await said(bob, "leaderboard list")  # with which the bot sees the chosen name again
+    assert "@" not in await shown()
+    assert "bob" in await shown()
+    refused = await said(stage.dana, "admin reset-name", who=bob, reason="x")
+    assert "needs the role Leaderboard Admin" in refused
+    bob.shown = ""
+    await said(bob, "leaderboard list")
+    assert "Bob" in await shown()
     stage.server.assert_clean()
 
 

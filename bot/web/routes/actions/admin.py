@@ -87,6 +87,12 @@ async def _unban(store: Store, decision: moderation.Decision, fields: Fields) ->
     return "unbanned"
 
 
+async def _reset_name(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    _require_reason(decision)
+    await moderation.reset_name(store, decision, fields.text("who"))
+    return "name-reset"
+
+
 async def _disqualify(store: Store, decision: moderation.Decision, fields: Fields) -> str:
     _require_reason(decision)
     await moderation.disqualify(store, decision, _submission(fields))
@@ -174,6 +180,7 @@ async def _cancel_final(store: Store, decision: moderation.Decision, fields: Fie
 ACTIONS: dict[str, Callable[[Store, moderation.Decision, Fields], Awaitable[str]]] = {
     "ban": _ban,
     "unban": _unban,
+    "reset-name": _reset_name,
     "disqualify": _disqualify,
     "requalify": _requalify,
     "rejudge": _rejudge,

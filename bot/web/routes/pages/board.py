@@ -140,6 +140,7 @@ async def _task_values(board: Board, definition: TaskDefinition) -> dict[str, An
     reference = definition.files.get(_REFERENCE, "")
     return {
         "task": definition,
+        "about": tasks.about(definition),
         "statement": await statement(definition.description, drawings, tuple(definition.files)),
         "remarks": [each.text for each in texts[1:]],
         "reference": await highlighted(reference, _REFERENCE) if reference else "",

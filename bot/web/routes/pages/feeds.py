@@ -10,7 +10,6 @@ from fastapi import APIRouter, Request, Response
 from bot.reports.competition import schedule_calendar
 from bot.services.competitions import find_competition
 from bot.services.history import records_of
-from bot.services.lookup import find_board
 from bot.web import auth, rendering
 from bot.web.context import address_of, context_of
 
@@ -26,14 +25,13 @@ FRESH_S = 15.0
 async def records(request: Request, name: str, viewer: auth.AnyViewer) -> Response:
     """Return the records of a board on each of its GPU types as a feed (RFC 4287)."""
     context, address = context_of(request), address_of(request)
-    board = await find_board(context.store, viewer, name)
 
     async def make() -> rendering.RenderedPage:
-        found = await records_of(context.store, context.clock, viewer, board)
+        board, found = await records_of(context.store, context.clock, viewer, name)
         values = {"board": board, "records": found[:_MOST], "address": address}
         return rendering.RenderedPage.of(rendering.render("records.atom", values), _ATOM)
 
-    feed = await context.cache.get(("records", board, address), FRESH_S, make)
+    feed = await context.cache.get(("records", viewer, name, address), FRESH_S, make)
     return rendering.page_response(request, feed)
 
 

@@ -2,18 +2,14 @@
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
 from bot.domain.board import Board, Viewer
-from bot.domain.ids import PersonId
-from bot.domain.leaderboard import Season
-from bot.domain.scoring import Score
-from bot.domain.speedups import show_speed_up
+from bot.domain.leaderboard import Season, SeasonRun
 from bot.reports.charts import describe_chart, season_chart
 from bot.reports.escaping import one_line
 from bot.services.lookup import find_board
@@ -27,15 +23,6 @@ FRESH_S = 15.0
 """How long a season is reused, which is read from many runs."""
 _MOST_ROWS = 200
 """The most runs and records in the tables, the newest."""
-
-
-@dataclass(frozen=True, slots=True)
-class SeasonRow:
-    """A run, the one to compare it with, and how many times faster it is, in words."""
-
-    score: Score
-    before: Score | None
-    gain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +50,8 @@ async def season_page(
         "board": board,
         "gpu": found.leaderboard.gpu,
         "words": "" if chart is None else describe_chart(chart),
-        "records": list(_records(found.records))[: -_MOST_ROWS - 1 : -1],
-        "runs": list(_runs(found.scores))[: -_MOST_ROWS - 1 : -1],
+        "records": found.compared_records[: -_MOST_ROWS - 1 : -1],
+        "runs": found.compared_runs[: -_MOST_ROWS - 1 : -1],
         "total": found.total,
         "shows_sources": plot.shows_sources or viewer.sees_all,
         "own": viewer.person,
@@ -109,7 +96,7 @@ def as_data(found: Season, *, shows_sources: bool) -> dict[str, Any]:
         return {"series": []}
     best, runs = chart.series
     people = {each.person: each.person_name for each in found.scores}
-    places = {person: place for place, person in enumerate(people)}
+    places: dict[int, int] = {person: place for place, person in enumerate(people)}
     return {
         **figures.as_data(chart),
         "series": [figures.as_series(best)],
@@ -118,27 +105,12 @@ def as_data(found: Season, *, shows_sources: bool) -> dict[str, Any]:
         "people": [(person, one_line(name)) for person, name in people.items()],
         "runs": [
             (*figures.as_point(point), *_origin(row, places))
-            for point, row in zip(runs.points, _runs(found.scores), strict=True)
+            for point, row in zip(runs.points, found.compared_runs, strict=True)
         ],
         "shown": shows_sources,
     }
 
 
-def _origin(row: SeasonRow, places: Mapping[PersonId, int]) -> tuple[int, int, int]:
-    before = 0 if row.before is None else row.before.submission
-    return row.score.submission, places[row.score.person], before
-
-
-def _runs(scores: Sequence[Score]) -> Iterator[SeasonRow]:
-    """Yield each run with the same person's run before, if that is shown."""
-    last: dict[PersonId, Score] = {}
-    for each in scores:
-        yield SeasonRow(each, last.get(each.person))
-        last[each.person] = each
-
-
-def _records(records: Sequence[Score]) -> Iterator[SeasonRow]:
-    """Yield each record with the one before it."""
-    yield from (SeasonRow(each, None) for each in records[:1])
-    for before, each in pairwise(records):
-        yield SeasonRow(each, before, show_speed_up(before.value, each.value))
+def _origin(run: SeasonRun, places: Mapping[int, int]) -> tuple[int, int, int]:
+    before = 0 if run.before is None else run.before.submission
+    return run.score.submission, places[run.score.person], before

@@ -41,6 +41,7 @@ def test_every_command_of_the_contract_is_there() -> None:
         "up", "demo", "worker", "migrate", "doctor", "task", "judge", "submit", "show",
         "history", "cancel", "competition", "discord", "modal", "runners", "token", "login",
         "logout", "rerun", "withdraw", "backup", "restore", "export", "template", "final", "costs",
+        "person",
     }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.errors import UserError
-from bot.domain.times import parse_deadline, parse_opening, show_deadline
+from bot.domain.times import parse_deadline, parse_opening, show_deadline, show_rate
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,10 @@ def test_what_is_written_with_an_offset_is_read_back(moment: datetime, minutes: 
 def test_any_text_gives_an_aware_time_or_a_refusal(text: str) -> None:
     with suppress(UserError):
         assert parse_deadline(text).tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    ("per_s", "words"), [(3.35e12, "3.35 T"), (999.9e9, "1 T"), (5.0, "5"), (1.979e15, "1.98 P")]
+)
+def test_rates_have_three_digits_and_a_prefix(per_s: float, words: str) -> None:
+    assert show_rate(per_s) == words

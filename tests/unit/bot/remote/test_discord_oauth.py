@@ -43,7 +43,7 @@ async def test_a_code_is_good_once_for_who_agreed(discord: LocalDiscord) -> None
     back = await agreed(identities, "a state")
     assert back["state"] == ["a state"]
     found = await identities.confirmed(back["code"][0], BACK)
-    assert found == KnownPerson(f"discord:{alice.id}", "Alice")
+    assert found == KnownPerson(f"discord:{alice.id}", "Alice", "alice")
     with pytest.raises(UserError, match="try again"):
         await identities.confirmed(back["code"][0], BACK)
 

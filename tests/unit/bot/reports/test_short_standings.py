@@ -51,6 +51,20 @@ def test_a_row_has_medal_name_time_and_gap_and_one_s_own_is_marked() -> None:
     )
 
 
+def test_a_handle_stays_whole_when_a_long_name_is_cut() -> None:
+    (page,) = standings_pages(standings(1, name=f"{'n' * 40} (@{'h' * 32})"), PersonId(1))
+    row = message_drafts(page)[0].content.split("\n")[1]
+    assert f"nnn… (@{'h' * 32}) (you)**" in row
+
+
+def test_the_first_ones_speedup_is_below_the_ranks() -> None:
+    found = replace(standings(2), reference=ScoreValue(22_000.0, 3.0, 0.1))
+    (page,) = standings_pages(found)
+    assert Text("1st: 2.0x vs reference", Tone.QUIET) in page.blocks
+    (empty,) = standings_pages(replace(found, entries=()))
+    assert not any("1st" in each.text for each in empty.blocks if isinstance(each, Text))
+
+
 def test_who_shares_a_place_is_marked_and_a_large_gap_is_a_factor() -> None:
     tied = [make_score(n, 1_000.0, person_name=f"p{n}") for n in (1, 2)]
     far = make_score(3, 2_500.0, person_name="p3")

@@ -79,6 +79,21 @@ async def test_the_ranking_adds_the_points_of_all_boards(place: Place) -> None:
     ]
 
 
+async def test_people_of_different_boards_whose_names_look_alike_are_told_apart(
+    place: Place,
+) -> None:
+    first, second = await board(place, "first"), await board(place, "second")
+    await cup(place, (first, second))
+    await ran(place, "ada", "first", 100)
+    other = await place.store.people.ensure("discord:7", "\N{CYRILLIC SMALL LETTER A}da", "mallory")
+    case = make_case(CaseKind.BENCHMARK, measurement=make_measurement(200_000, 0))
+    await place.judged(await place.submit(other.id, board="second"), cases=(case,))
+    viewer = await stranger(place)
+    found = await competitions.competition_standings(place.store, place.clock, viewer, NAME)
+    names = {each.person_name for each in found.entries}
+    assert names == {"ada (@local:ada)", f"{other.name} (@mallory)"}
+
+
 async def test_the_list_of_points_decides_when_there_is_one(place: Place) -> None:
     only = await board(place, "first")
     await cup(place, (only,), ranks=(25.0, 18.0))

@@ -84,7 +84,8 @@ async def test_a_private_board_has_a_gallery_for_its_members_alone(place: Place)
 
 async def test_records_of_all_gpu_types_come_newest_first(place: Place) -> None:
     made = [await ranked(place, *run) for run in (("a", 300.0), ("b", 400.0), ("a", 200.0))]
-    found = await records_of(place.store, place.clock, ANYBODY, place.board)
+    board, found = await records_of(place.store, place.clock, ANYBODY, place.board.name)
+    assert board.id == place.board.id
     assert [each.submission for each in found] == [made[2].id, made[0].id]
 
 

@@ -76,7 +76,7 @@ async def test_two_people_of_the_same_name_are_two_people(place: Place) -> None:
     other = (await place.store.people.ensure("discord:7", "bob")).id
     await place.judged(await place.submit(other), verdict=Verdict.CRASHED)
     (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
-    assert [each.person_name for each in board.refused] == ["bob"]
+    assert [each.person_name for each in board.refused] == ["bob (@discord:7)"]
 
 
 async def test_the_reason_of_a_secret_run_tells_nothing_of_its_inputs(place: Place) -> None:

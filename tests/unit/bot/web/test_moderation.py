@@ -55,6 +55,31 @@ async def test_only_admins_get_the_forms_and_the_account(door: WebContext, place
         assert 'href="/create"' in text
 
 
+async def test_pages_with_forms_are_not_compressed_because_their_length_would_reveal_the_stamp(
+    door: WebContext, place: Place
+) -> None:
+    root = await admin_of(door, "root")
+    for path in (await pages_about_eve(place))[:2]:
+        answer = await root.client.get(path, headers={"Accept-Encoding": "gzip"})
+        assert "content-encoding" not in answer.headers
+        answer = await Browser(door).client.get(path, headers={"Accept-Encoding": "gzip"})
+        assert answer.headers["content-encoding"] == "gzip"
+
+
+async def test_a_chosen_name_is_reset_on_the_persons_page(door: WebContext, place: Place) -> None:
+    mallory = await place.store.people.ensure("discord:9", "Rude", "mallory")
+    path, root = f"/people/{mallory.id}", await admin_of(door, "root")
+    assert "Reset the name" in await root.text(path)
+    form = {"who": "discord:9", "reason": "be kind", "back": path}
+    answer = await root.post("/admin/reset-name", form)
+    assert answer.status_code == 303, answer.text
+    text = await root.text(answer.headers["Location"])
+    assert "until they choose another name" in text
+    assert "<h1>mallory</h1>" in text
+    assert "Reset the name" not in text
+    assert ("reset-name", "person discord:9", "Rude: be kind") in await recorded(door)
+
+
 async def test_each_decision_in_place_is_recorded_and_leads_back(
     door: WebContext, place: Place
 ) -> None:

@@ -290,6 +290,39 @@ async def test_a_difference_is_side_by_side_with_how_both_ended(shown: Exhibitio
     assert re.search(r"<ins>\d+</ins>", text)
     assert "unchanged lines</summary>" in text
     assert "&lt;/pre&gt;&lt;script&gt;" in text
+    assert '<span class="kn">import</span>' in text
+
+
+async def test_of_two_submissions_the_older_is_on_the_left_unless_they_are_swapped(
+    shown: Exhibition,
+) -> None:
+    found = await numbers(shown)
+    assert found["best"] < found["refused"]
+    for one, other in (("best", "refused"), ("refused", "best")):
+        page = f"/submissions/{found[one]}/compare?with={found[other]}"
+        text = (await asked(shown, page)).text
+        assert f"<h1>#{found['best']} and #{found['refused']}</h1>" in text
+        assert f'href="{page}&amp;swap=1">Swap sides' in text
+        swapped = (await asked(shown, f"{page}&swap=1")).text
+        assert f"<h1>#{found['refused']} and #{found['best']}</h1>" in swapped
+        assert f'href="{page}">Swap sides' in swapped
+
+
+async def test_times_of_each_benchmark_are_compared_within_a_task_version(
+    shown: Exhibition,
+) -> None:
+    first, second = [
+        each.id
+        for each in await shown.store.submissions.history(shown.people["Grace"])
+        if each.board == shown.boards["vectoradd"].id and each.state.value == "finished"
+    ][:2]
+    text = (await asked(shown, f"/submissions/{first}/compare?with={second}")).text
+    assert f"Benchmarks of #{first} on H100" in text
+    assert f'vs the other</span> <a href="/submissions/{second}">' in text
+    assert (
+        "Benchmarks of"
+        not in (await asked(shown, f"/submissions/{first}/compare?with={first}")).text
+    )
 
 
 async def test_what_to_compare_with_is_offered_to_those_who_may_see_it(shown: Exhibition) -> None:
@@ -345,6 +378,20 @@ async def test_the_queue_names_what_runs_and_who_judges(shown: Exhibition) -> No
     assert "box:0123abcd" not in text
     assert "worker 1" in text
     assert 'data-live="/queue/events"' in text
+
+
+async def test_the_queue_names_no_private_board_of_others(shown: Exhibition) -> None:
+    await shown.submit("Grace", "secret", ("CPU",))
+    await shown.submit("Hedy", "vectoradd", ("H100",))
+    for who in (None, "John"):
+        text = (await asked(shown, "/queue", who)).text
+        assert ">Hedy</a>" in text
+        assert "secret" not in text
+        assert text.count('class="quiet">private<') == 1
+    own = (await asked(shown, "/queue", "Grace")).text
+    assert "/boards/secret" in own
+    assert 'class="quiet">private<' not in own
+    assert own.count('class="mine"') == own.count(">you</span>") >= 1
 
 
 def test_json_in_a_page_cannot_end_its_script() -> None:

@@ -2,7 +2,7 @@ import pytest
 
 from bot.services.parser_process import BusyError, ParserProcess
 from bot.web import markup
-from bot.web.markup import MOST, MOST_NUMBERED, highlighted, plain
+from bot.web.markup import MOST, MOST_NUMBERED, colored_lines, highlighted, plain
 
 HOSTILE = "</pre><script>alert(1)</script>\u202e\x1b[31m"
 
@@ -54,3 +54,14 @@ async def test_where_too_many_look_at_sources_one_is_shown_plain_for_now(
         patched.setattr(ParserProcess, "call", busy)
         assert "<span class=" not in await highlighted(source, "kernel.cu")
     assert "<span class=" in await highlighted(source, "kernel.cu")
+
+
+async def test_lines_have_the_colors_of_their_words_even_within_a_text_of_several() -> None:
+    lines = await colored_lines('import torch\nx = """a\nb"""\n', "kernel.py")
+    assert lines[0][0] == ("kn", "import")
+    assert lines[1][-1] == (*lines[2][0][:1], '"""a')
+    assert ["".join(part for _, part in line) for line in lines] == [
+        "import torch", 'x = """a', 'b"""', "",
+    ]  # fmt: skip
+    assert await colored_lines("x", "kernel.unknown") == ()
+    assert await colored_lines("x" * (MOST + 1), "kernel.py") == ()

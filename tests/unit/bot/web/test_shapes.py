@@ -6,8 +6,8 @@ import pytest
 
 from bot.domain.reference_times import Work
 from bot.domain.scoring import ScoreValue
-from bot.services.shapes import OtherRun, Shapes
-from bot.web.shapes import HEIGHT, WIDTH, roofline, shape_table, show_rate
+from bot.services.comparison import OtherRun, Shapes
+from bot.web.shapes import HEIGHT, WIDTH, roofline, shape_table
 from runners.contract.gpus import GPU_TYPES
 
 PEAK = GPU_TYPES["H100"].peak
@@ -65,10 +65,3 @@ def test_whatever_a_task_says_the_figure_can_be_drawn(flops: float) -> None:
 def test_without_the_tasks_numbers_there_is_no_roofline() -> None:
     assert roofline(TIMED, None) is None
     assert roofline(TIMED, {}) is None
-
-
-@pytest.mark.parametrize(
-    ("per_s", "words"), [(3.35e12, "3.35 T"), (999.9e9, "1 T"), (5.0, "5"), (1.979e15, "1.98 P")]
-)
-def test_rates_have_three_digits_and_a_prefix(per_s: float, words: str) -> None:
-    assert show_rate(per_s) == words

@@ -10,10 +10,11 @@ from xml.etree import ElementTree as ET
 import pytest
 from PIL import Image
 
-from bot.domain.accounts import ANYBODY
+from bot.domain.accounts import ANYBODY, TokenScope
 from bot.domain.board import Access, SeasonRules, Visibility
 from bot.domain.ids import SubmissionId
 from bot.services.competitions import find_competition
+from bot.services.tokens import create_local_token
 from bot.web import cards, markup
 from bot.web.context import WebContext
 from tests.doubles.agents import make_door
@@ -209,6 +210,21 @@ async def test_the_author_writes_a_note_which_the_gallery_shows(
     assert "<strong>Fast</strong>" in await late.text(f"/submissions/{number}")
     assert 'action="/submit/' not in await late.text(f"/submissions/{number}")
     assert "Winning kernels" in await late.text("/boards/sort")
+
+
+async def test_an_admin_removes_a_note_on_its_page(shown: Exhibition, door: WebContext) -> None:
+    number = await best_of(shown, "Grace")
+    await shown.store.submissions.write_note(number, "rude words")
+    root = await door.store.people.ensure("local:root", "root")
+    day = timedelta(days=1)
+    made = await create_local_token(
+        door.store, door.clock, root.id, "root", scope=TokenScope.ADMIN, lifetime=day
+    )
+    admin = Browser(door)
+    await admin.sign_in(made.secret)
+    assert "Remove the note" in await admin.text(f"/submissions/{number}")
+    assert (await admin.post(f"/submit/{number}/note", {})).status_code == 303
+    assert "rude words" not in await admin.text(f"/submissions/{number}")
 
 
 async def test_a_foreign_form_writes_no_note(shown: Exhibition, door: WebContext) -> None:

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from runners.harness.io_contract.reference import contains_nan, mismatch
+from runners.harness.supervision.process import memory_limited
 
 ONE = torch.ones(2, 3)
 
@@ -25,8 +26,8 @@ def test_the_largest_and_the_mean_difference_are_told() -> None:
     off = ONE.clone()
     off[1, 2] = 4.0
     assert compared(ONE, off) == (
-        "1 of 6 elements differ, the first at [1, 2]. Max difference: 3. Avg difference: 0.5. "
-        "Tolerance: atol=0.01, rtol=0.01."
+        "1 of 6 elements differ; the first at [1, 2]: got 4.0, expected 1.0. "
+        "Max difference: 3. Avg difference: 0.5. Tolerance: atol=0.01, rtol=0.01."
     )
 
 
@@ -37,7 +38,8 @@ def test_the_largest_and_the_mean_difference_are_told() -> None:
         (ONE, ONE.double(), "Dtype mismatch: ref=float32, custom=float64"),
         (ONE, ONE * math.nan, "6 of 6"),
         (ONE * math.nan, ONE * math.nan, "6 of 6"),
-        (ONE.bool(), ~ONE.bool(), "6 of 6"),
+        (ONE.bool(), ~ONE.bool(), r"at \[0, 0\]: got False, expected True"),
+        (torch.tensor(1.0), torch.tensor(math.nan), r"1 of 1 .* at \[\]: got nan, expected 1.0"),
         (ONE.int(), ONE.int() + 2, "Max difference: 2"),
         (ONE.half(), ONE.half() + 1, "Max difference: 1"),
         (ONE.to(torch.complex64), ONE.to(torch.complex64) * 1j, "6 of 6"),
@@ -47,6 +49,14 @@ def test_differences_are_told(right: torch.Tensor, given: torch.Tensor, words: s
     found = compared(right, given)
     assert found is not None
     assert re.search(words, found)
+
+
+def test_a_difference_is_told_in_no_more_memory_than_a_comparison_takes() -> None:
+    right = torch.zeros(1 << 10, 1, 1, 1 << 13)
+    wrong = right + 1
+    with memory_limited(7 * right.nbytes):
+        assert compared(right, right) is None
+        assert "Avg difference: 1." in (compared(right, wrong) or "")
 
 
 def test_outputs_are_counted_and_named_by_their_place() -> None:

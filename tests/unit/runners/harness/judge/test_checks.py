@@ -5,12 +5,14 @@ from runners.contract.verdict import Verdict
 from runners.harness.judge.checks import (
     Changes,
     changes_in,
+    first_place,
     refuse_changed,
     refuse_new_processes,
     spans,
 )
 from runners.harness.protocol.arena import Arena, lay_out, view
 from runners.harness.protocol.values import DTYPES, Node, ScalarNode, TensorNode, tensors
+from runners.harness.supervision.process import memory_limited
 from runners.harness.verdicts import VerdictError
 
 BASE = 1 << 40
@@ -194,3 +196,16 @@ def test_an_input_of_another_type_or_shape_has_changed_unless_all_of_it_is_given
     refuse_changed(changes, [range(16)])
     with pytest.raises(VerdictError, match="input"):
         refuse_changed(changes, [range(12)])
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (7, 3), (2, 1, 5, 4)])
+def test_the_first_place_is_the_first_of_all_places(shape: tuple[int, ...]) -> None:
+    found = torch.randn(shape).t() if len(shape) == 2 else torch.randn(shape)
+    mask = found >= found.median()
+    assert first_place(mask) == tuple(mask.nonzero()[0].tolist())
+
+
+def test_the_first_place_takes_little_memory() -> None:
+    mask = torch.ones(1 << 12, 1, 1, 1 << 12, dtype=torch.bool)
+    with memory_limited(2 * mask.nbytes):
+        assert first_place(mask) == (0, 0, 0, 0)

@@ -123,7 +123,7 @@ class Candidate:
         """What it could see while the judge's flush went on."""
         self.host = 5.0
         """Lies in every number of its own host memory."""
-        self.process = SimpleNamespace(read=lambda node, _: torch.full(node.shape, self.host))
+        self.process = SimpleNamespace(read=lambda node, *_: torch.full(node.shape, self.host))
 
     def call_on_device(self, order: bytes, deadline: Deadline, turn: HandoverCall) -> Exchange:
         self.orders.append(CandidateRequest.model_validate_json(order))

@@ -22,6 +22,7 @@ from runners.harness.protocol.values import (
     TensorNode,
     tensors,
 )
+from runners.harness.supervision import process
 from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit
@@ -153,6 +154,34 @@ def test_reading_an_output_ends_at_the_deadline(sit: Sit) -> None:
             described(candidate, here, seconds=-1)
 
     assert ruling.value.verdict is Verdict.TIMED_OUT
+
+
+def test_one_large_output_is_not_read_to_its_end_after_the_deadline(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([1.0, -1.0])  # the time passes while the first piece is copied
+    monkeypatch.setattr(process, "PIECE", 8)
+    with fresh_candidate(sit(make_judging()), ROOM, None) as candidate:
+        hollow = TensorNode(dtype="uint8", shape=(2,), stride=(15,), address=candidate.base)
+        with monkeypatch.context() as patched:
+            patched.setattr(Deadline, "remaining", property(lambda _: next(looks)))
+            with pytest.raises(VerdictError, match="time limit") as ruling:
+                described(candidate, hollow)
+
+    assert ruling.value.verdict is Verdict.TIMED_OUT
+    assert not list(looks)
+
+
+def test_an_output_with_gaps_is_not_read_again_to_look_for_changes(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fresh_candidate(sit(make_judging()), ROOM, None) as candidate:
+        candidate.arena.write(ROOM.node, INPUT)
+        hollow = TensorNode(dtype="uint8", shape=(2,), stride=(15,), address=candidate.base)
+        reply = CandidateReply(status=Status.DONE, output=hollow)
+        monkeypatch.setattr(candidate.handle.process, "read", None)
+
+        candidate.refuse_changes(INPUT, reply)
 
 
 @pytest.mark.parametrize(

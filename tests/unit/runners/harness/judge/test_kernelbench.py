@@ -9,6 +9,7 @@ from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.build.loading import ModelKernel
 from runners.harness.judge.kernelbench import KernelBenchTask
+from runners.harness.supervision.process import memory_limited
 from runners.harness.verdicts import VerdictError
 from tests.doubles.kernels import LINEAR
 
@@ -113,6 +114,57 @@ def test_several_outputs_are_all_compared(tmp_path: Path) -> None:
     wrong = (right[0], {"labels": data["inputs"][1] + 11})
     assert (refused(code, data, wrong) or "").startswith("output 1: 8 of 8 elements differ")
     assert "2 are expected" in (refused(code, data, (right[0],)) or "")
+
+
+def test_numbers_and_texts_of_an_output_are_compared_too(tmp_path: Path) -> None:
+    code = with_forward(tmp_path, "return x, x.sum().item(), {'classes': self.classes}, 'done'")
+    data = code.generate(CASE, 1)
+    right = own_answer(code, data)
+    assert refused(code, data, right) is None
+    x, total, classes, done = right
+    assert refused(code, data, (x, total * (1 + 1e-6), classes, done)) is None
+    assert "is expected" in (refused(code, data, (x, total + 1, classes, done)) or "")
+    assert "is expected" in (refused(code, data, (x, float("nan"), classes, done)) or "")
+    assert "10 is expected" in (refused(code, data, (x, total, {"classes": 10**400}, done)) or "")
+    assert "'d', 'done' is expected" in (refused(code, data, (x, total, classes, "d")) or "")
+
+
+def test_an_output_of_eight_bits_is_compared(tmp_path: Path) -> None:
+    code = with_forward(tmp_path, "return x.to(torch.float8_e4m3fn)")
+    data = code.generate(CASE, 1)
+    right = own_answer(code, data)
+    assert refused(code, data, right) is None
+    assert "80 of 80" in (refused(code, data, (right.float() + 9).to(right.dtype)) or "")
+
+
+def test_a_wrong_output_is_told_where_memory_is_short(tmp_path: Path) -> None:
+    code = with_forward(tmp_path, "return torch.zeros(1 << 12, 1, 1, 1 << 12)")
+    data = code.generate(CASE, 1)
+    wrong = torch.ones(1 << 12, 1, 1, 1 << 12)
+    with memory_limited(2 * wrong.nbytes):
+        assert "first at [0, 0, 0, 0]" in (refused(code, data, wrong) or "")
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "kind", "words"),
+    [
+        (80, 7.0, "sum", None),
+        (80, 7.0003, "sum", None),  # within the tolerance of floats
+        (80, 0.0, "sum", ": 0.0, 7.0 is expected"),
+        (80, float("nan"), "sum", ": nan, 7.0"),
+        (81, 7.0, "sum", ": 81, 80 is expected"),
+        (80, 7.0, "mean", ": 'mean', 'sum' is expected"),
+        (True, 7.0, "sum", "is a bool, a int is expected"),
+    ],
+)
+def test_values_that_are_no_tensors_are_compared_too(
+    tmp_path: Path, count: int, total: float, kind: str, words: str | None
+) -> None:
+    code = with_forward(tmp_path, "return x, {'of': [x.numel(), 7.0, 'sum', None]}")
+    data = code.generate(CASE, 1)
+    found = refused(code, data, (data["inputs"][0], {"of": [count, total, kind, None]}))
+    assert (words or "") in (found or "")
+    assert (found is None) is (words is None)
 
 
 @pytest.mark.parametrize(

@@ -335,6 +335,31 @@ def test_a_failed_assertion_of_a_check_means_a_wrong_output(tmp_path: Path) -> N
     assert "the output cannot be compared: AssertionError: " in str(found)
 
 
+IN_PLACE = """
+import torch
+
+def generate_input(size: int, seed: int):
+    return torch.rand(size, generator=torch.Generator().manual_seed(seed)) + 0.1
+
+def ref_kernel(data):
+    return data.log_()
+
+def check_implementation(data, output):
+    torch.testing.assert_close(output, ref_kernel(data))
+    return True, ""
+"""
+
+
+def test_a_wrong_output_is_wrong_although_the_check_has_changed_the_input(tmp_path: Path) -> None:
+    task = code(tmp_path, IN_PLACE)
+    data = task.generate(WORKLOAD, 1)
+    expected = task.expected(data)
+    assert task.mismatch(data, data.log(), expected) is None
+    data = task.generate(WORKLOAD, 2)
+    # The logarithm of a logarithm is no number, so a second check on the same input would fail.
+    assert "AssertionError" in (task.mismatch(data, torch.zeros(8), expected) or "")
+
+
 def test_an_assertion_that_the_reference_fails_too_is_the_tasks_fault(tmp_path: Path) -> None:
     task = code(tmp_path, ASSERTING.format(reference="data + 1"))
 

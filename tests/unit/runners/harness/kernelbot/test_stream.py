@@ -218,6 +218,8 @@ def test_a_tests_line_that_is_no_pass_is_refused(change: tuple[bytes, bytes], wo
         ((b"std: 20", b"std: nan"), "has nan at"),
         ((b"runs: 4", b"runs: 0"), "not a positive integer"),
         ((b"runs: 4", b"runs: 2.5"), "not a positive integer"),
+        ((b"runs: 4", b"runs: 1e200"), "has 1e200 at"),
+        ((b"std: 20", b"std: 1e308"), "has 1e308 at"),
         ((b"benchmark.0.mean: 5000.5\n", b""), "says `check: pass` without"),
         (
             (b"benchmark.0.mean: 5000.5", b"benchmark.0.status: maybe\nbenchmark.0.mean: 1"),

@@ -94,9 +94,26 @@ def test_clone_is_refused_exactly_with_a_flag_for_a_namespace_or_a_sibling(
 @example(command=1024)
 def test_no_descriptor_may_choose_its_signal_or_get_a_lease(machine: str, command: int) -> None:
     number = {"x86_64": 72, "aarch64": 25}[machine]
-    f_setsig, f_setlease = 10, 1024
+    f_setsig, f_setlease, locks = 10, 1024, (6, 7, 37, 38)
     expected = REFUSED | errno.EPERM if command in (f_setsig, f_setlease) else ALLOW
-    assert verdict(machine, number, 3, command) == expected
+    assert command in locks or verdict(machine, number, 3, command) == expected
+
+
+@BOTH
+@pytest.mark.parametrize("command", [6, 7, 37, 38])
+def test_a_lock_on_a_part_of_a_file_is_set_without_effect(machine: str, command: int) -> None:
+    number = {"x86_64": 72, "aarch64": 25}[machine]
+    done_without_effect = REFUSED
+    assert verdict(machine, number, 3, command) == done_without_effect
+
+
+@BOTH
+@given(operation=st.integers(0, 300))
+def test_only_exclusive_locks_of_whole_files_have_an_effect(machine: str, operation: int) -> None:
+    number = {"x86_64": 73, "aarch64": 32}[machine]
+    exclusive, no_wait, unlock = 2, 4, 8
+    plain = not operation & ~(exclusive | no_wait | unlock)
+    assert verdict(machine, number, 3, operation) == (ALLOW if plain else REFUSED)
 
 
 @BOTH
@@ -114,6 +131,16 @@ def test_a_process_cannot_give_up_orphans_nor_claim_a_core_or_kernel_memory(
     }
     expected = REFUSED | errors[option] if option in errors else ALLOW
     assert verdict(machine, number, option) == expected
+
+
+@BOTH
+@given(pid=st.integers(0, 2**32 - 1))
+@example(pid=0)
+@example(pid=1)
+def test_a_process_sets_no_limits_but_its_own(machine: str, pid: int) -> None:
+    number = {"x86_64": 302, "aarch64": 261}[machine]
+    expected = REFUSED | errno.EPERM if pid else ALLOW
+    assert verdict(machine, number, pid) == expected
 
 
 @BOTH

@@ -1,21 +1,22 @@
 """Real process trees, watched and ended."""
 
 import contextlib
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
 
-from runners.harness.sandbox import process_limits
+from runners.harness.sandbox import charged_memory, process_limits
+from runners.harness.sandbox.charged_memory import maps_shared_memory, memory_files
 from runners.harness.sandbox.process_limits import (
     holds_more,
     kill_beneath,
     kill_tree,
-    maps_shared_memory,
-    memory_files,
     memory_of_tree,
     shared_memory,
 )
@@ -113,9 +114,11 @@ def test_the_memory_of_a_process_is_what_it_holds(started: list[subprocess.Popen
     assert 200 * MIB <= memory_of_tree(pid) < 260 * MIB
 
 
-def test_page_tables_count_as_memory(started: list[subprocess.Popen[bytes]]) -> None:
+def test_page_tables_count_as_32_times_their_memory(
+    started: list[subprocess.Popen[bytes]],
+) -> None:
     pid = run(started, TABLES)
-    assert 64 * MIB <= memory_of_tree(pid) < 120 * MIB
+    assert 32 * 64 * MIB <= memory_of_tree(pid) < 32 * 70 * MIB
 
 
 def test_pages_shared_in_a_tree_count_once(started: list[subprocess.Popen[bytes]]) -> None:
@@ -155,16 +158,38 @@ def test_a_process_that_lets_nobody_look_may_have_memory_files_of_any_size(
 def test_a_process_that_lets_nobody_look_may_have_mapped_shared_memory(
     started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: Path, encoding: str | None = None, errors: str | None = None) -> str:
+    def refuse(path: Path, mode: str) -> IO[bytes]:
         if path.name == "maps":
             raise PermissionError
-        return known(path, encoding, errors)
+        return known(path, mode)
 
-    known = Path.read_text
+    known: Callable[[Path, str], IO[bytes]] = Path.open
     pid = run(started, HOLDER)
     assert not maps_shared_memory(pid)
-    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     assert maps_shared_memory(pid)
+
+
+def test_a_list_of_mappings_is_not_read_to_its_end_if_that_takes_long(
+    started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = run(started, HOLDER)
+    assert not maps_shared_memory(pid)
+    monkeypatch.setattr(charged_memory, "_MAPS_MOST", 100)
+    assert maps_shared_memory(pid)
+
+
+def test_a_file_whose_path_linux_cannot_tell_is_no_memory_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(20):
+        Path("d" * 250).mkdir()
+        os.chdir("d" * 250)
+    with open("deep", "wb") as deep:  # noqa: PTH123 - the path is longer than one may be
+        with pytest.raises(OSError, match="too long"):
+            Path(f"/proc/self/fd/{deep.fileno()}").readlink()
+        assert memory_files(os.getpid()) < 1 << 60
 
 
 def test_when_the_time_is_over_no_more_of_a_tree_is_counted(
@@ -210,7 +235,7 @@ def test_a_process_that_does_not_end_in_time_is_said(
 def test_memory_of_processes_that_let_nobody_look_is_counted_all_the_same(
     started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: str, fields: set[str]) -> int:
+    def refuse(path: str, fields: Mapping[str, int]) -> int:
         if "smaps" in path:
             raise PermissionError
         return known(path, fields)
@@ -247,4 +272,4 @@ def test_huge_pages_count_which_linux_counts_apart(tmp_path: Path) -> None:
 
     counted = process_limits._sum_kib(str(status), process_limits._RESIDENT)
 
-    assert counted == (8 + 2048 + 4) << 10
+    assert counted == (8 + 2048 + 32 * 4) << 10

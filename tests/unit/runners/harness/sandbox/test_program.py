@@ -197,6 +197,26 @@ def test_nothing_that_a_prelude_does_reaches_the_evaluation(script: str) -> None
     assert run("tell(sorted(os.listdir('.')))", prelude=prelude(script))[0] == ["cases", "eval.py"]
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import resource; resource.prlimit(1, resource.RLIMIT_FSIZE, (0, 0))",
+        "import resource; resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0))",
+        "import resource; resource.prlimit(1, resource.RLIMIT_CPU, (1, 1))",
+        "import signal; os.kill(1, signal.SIGINT)",
+        "os.setpriority(os.PRIO_PROCESS, 1, 19)",
+        "os.sched_setaffinity(1, {0})",
+    ],
+)
+def test_a_prelude_changes_nothing_of_the_evaluations_process(script: str) -> None:
+    tells = (
+        "import resource\n"
+        "limits = resource.getrlimit(resource.RLIMIT_CPU)\n"
+        "tell([len(os.sched_getaffinity(0)), os.getpriority(0, 0), limits])"
+    )
+    assert run(tells, prelude=prelude(script))[0] == run(tells)[0]
+
+
 def test_what_a_prelude_started_is_gone_before_the_evaluation_begins() -> None:
     daemon = (
         "for _ in range(3):\n"

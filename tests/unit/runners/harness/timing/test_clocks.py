@@ -154,6 +154,16 @@ def test_a_claim_of_nothing_in_one_call_is_rejected_whatever_the_others_are(coun
     assert no.value.verdict is Verdict.TIMING_REJECTED
 
 
+@pytest.mark.parametrize("tiny", [5e-324, 1e-40, 0.5])
+def test_a_claim_that_no_clock_can_tell_is_rejected_however_long_the_others_are(
+    tiny: float,
+) -> None:
+    rounds = [gpu_round(claim=each, bound=5 * MS) for each in (1e15, tiny)]
+    with pytest.raises(VerdictError) as caught:
+        measurement(rounds, StopReason.PRECISE)
+    assert caught.value.verdict is Verdict.TIMING_REJECTED
+
+
 def test_a_measurement_tells_how_many_calls_were_repeated() -> None:
     rounds = [make_round(), make_round()]
     rounds[0].discarded, rounds[1].discarded = 1, 2

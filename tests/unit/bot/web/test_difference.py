@@ -2,16 +2,17 @@
 
 import time
 
-from bot.web.rendering import render
-from bot.web.routes.pages.comparison import (
+from bot.web.difference import (
     CONTEXT,
     LONGEST,
     MOST,
     Difference,
     LinePair,
     Piece,
+    colored,
     difference,
 )
+from bot.web.rendering import render
 
 
 def same(count: int, text: str = "x") -> list[LinePair]:
@@ -52,6 +53,33 @@ def test_unchanged_runs_are_folded_but_for_the_lines_round_a_change() -> None:
     assert "<details" in text
     assert "17 unchanged lines" in text
     assert 'class="same"' in text
+
+
+def test_colors_and_changes_cut_a_line_at_the_ends_of_both() -> None:
+    found = difference([("x = load(16)", "|", "x = load(32)"), ("", ">", "y")])
+    parts = ((("", "x = "), ("nf", "load"), ("", "("), ("mi", "16"), ("", ")")),)
+    (section,) = colored(found, (parts, ())).sections
+    line = section.rows[0].old
+    assert line is not None
+    assert line.pieces == (
+        Piece("x = "), Piece("load", color="nf"), Piece("("),
+        Piece("16", changed=True), Piece(")"),
+    )  # fmt: skip
+    assert section.rows[0].new == found.sections[0].rows[0].new  # without colors, as it was
+    text = drawn(colored(found, (parts, ())))
+    assert '<span class="nf">load</span>(<del>16</del>)' in text
+    assert "<ins>32</ins>" in text
+
+
+def test_colors_of_another_text_are_left_out_and_a_cut_line_is_colored_up_to_there() -> None:
+    found = difference([("abc", "<", ""), ("y" * 2 * LONGEST, "<", "")])
+    other = ((("k", "abd"),), (("k", "y" * 2 * LONGEST),))
+    (section,) = colored(found, (other, ())).sections
+    first, second = (row.old for row in section.rows)
+    assert first is not None
+    assert second is not None
+    assert first.pieces == (Piece("abc"),)
+    assert second.pieces == (Piece("y" * LONGEST, color="k"),)
 
 
 def test_nothing_that_anybody_wrote_acts_or_hides() -> None:

@@ -1,0 +1,105 @@
+"""What follows a report: how a confirmation ended, and a notice that a long run's result is here.
+
+The notices are off at first, and are offered once, below such a run.
+"""
+
+import re
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+import discord
+from typing_extensions import override
+
+from bot.discord.buttons import buttons_of
+from bot.discord.context import FRONT_END, DiscordContext, Interaction, context_of
+from bot.discord.displays import DisplayedSubmission, DisplayWriter, OnceMessage
+from bot.discord.draw import confirmation_text, notice_text
+from bot.discord.interaction_claims import replying
+from bot.domain.job import JobState
+from bot.domain.notifications import NotificationKind
+from bot.domain.status import SubmissionStatus
+from bot.services.notify import set_notifications
+
+LONG = timedelta(minutes=2)
+"""From this time between a submission and its result on, the person may not be looking any more."""
+
+
+class NoticeButton(
+    discord.ui.DynamicItem[discord.ui.Button[Any]], template=r"podium:notices:(?P<choice>on|off)"
+):
+    """Switches these notices on or off for who presses it."""
+
+    def __init__(self, choice: str) -> None:
+        label = "Notify me of results" if choice == "on" else "No more notices"
+        super().__init__(discord.ui.Button(label=label, custom_id=f"podium:notices:{choice}"))
+        self.choice = choice
+
+    @override
+    @classmethod
+    async def from_custom_id(
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
+    ) -> Self:
+        del interaction, item
+        return cls(match["choice"])
+
+    @override
+    async def callback(self, interaction: Interaction) -> None:
+        async with replying(interaction) as answer:
+            store, enabled = context_of(interaction).store, self.choice == "on"
+            person = await context_of(interaction).person(interaction.user)
+            await set_notifications(store, person.identity, {NotificationKind.RESULT: enabled})
+            words = "You get no more notices of results. `/profile notices` switches them on."
+            if enabled:
+                words = (
+                    "When a run of yours has taken over two minutes, a message will tell you that "
+                    "its result is here. `/profile notices` switches this off."
+                )
+            await answer.conclude(words)
+
+
+def took_long(status: SubmissionStatus, now: datetime) -> bool:
+    """Return whether the result took, or takes, `LONG` or more."""
+    ends = [each.job.finished_at or now for each in status.jobs]
+    return max(ends, default=now) - status.submission.created_at >= LONG
+
+
+async def view_of(context: DiscordContext, status: SubmissionStatus) -> discord.ui.View:
+    """Return the submission's buttons, and below a person's first long run the offer of notices."""
+    view, submission = buttons_of(status), status.submission
+    if took_long(status, context.clock.now()):
+        person = await context.store.people.get(submission.person)
+        identity = "" if person is None else person.identity
+        is_on = NotificationKind.RESULT in await context.store.listeners.kinds(identity)
+        if not is_on and await context.store.people.offer_notices(submission.person, submission.id):
+            view.add_item(NoticeButton("on"))
+    return view
+
+
+async def send_confirmation(
+    writer: DisplayWriter, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
+) -> None:
+    """Send how its confirmation ended, if the report said that it was pending."""
+    if not status.is_settled and not shown.state.awaited:
+        await writer.record(shown, owner, awaited=True)
+    if status.is_settled and shown.state.awaited and not shown.state.confirmed:
+        text, nonce = confirmation_text(status), f"{shown.submission}-confirmed"
+        message = OnceMessage.of_text(text, nonce)
+        await writer.send_once(shown, shown.state.private, message)
+        await writer.record(shown, owner, confirmed=True)
+
+
+async def send_notice(
+    writer: DisplayWriter, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
+) -> None:
+    """Tell a person who wants it, once, below the report of a long run; it mentions only them."""
+    state, context = shown.state, writer.context
+    cancelled = all(each.job.state is JobState.CANCELLED for each in status.jobs)
+    if state.told or cancelled or not took_long(status, context.clock.now()):
+        return
+    if NotificationKind.RESULT in await context.store.listeners.kinds(f"{FRONT_END}:{state.user}"):
+        view = discord.ui.View(timeout=None)
+        view.add_item(NoticeButton("off"))
+        text = notice_text(status, state.user)
+        message = OnceMessage.of_text(text, f"{shown.submission}-told", view, mentions=state.user)
+        await writer.send_once(shown, state.private, message)
+        await writer.record(shown, owner, told=True)
