@@ -57,6 +57,7 @@ async def test_only_admins_get_the_forms_and_the_account(door: WebContext, place
 
 async def test_a_chosen_name_is_reset_on_the_persons_page(door: WebContext, place: Place) -> None:
     mallory = await place.store.people.ensure("discord:9", "Rude", "mallory")
+    await place.submit(mallory.id)
     path, root = f"/people/{mallory.id}", await admin_of(door, "root")
     assert "Reset the name" in await root.text(path)
     form = {"who": "discord:9", "reason": "be kind", "back": path}
