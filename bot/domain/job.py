@@ -5,7 +5,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from bot.domain.ids import CheckRunId, EventId, JobId, PersonId, SubmissionId, is_system_submission
+from bot.domain.ids import (
+    BoardId,
+    CheckRunId,
+    EventId,
+    JobId,
+    PersonId,
+    SubmissionId,
+    is_system_submission,
+)
 from bot.domain.submission import SubmissionState
 from runners.contract.evaluation import Evaluation, Progress
 from runners.contract.runner import Capabilities
@@ -97,6 +105,23 @@ class Job:
             check_run=self.check_run,
             used_s=self.used_s,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class JobInLine:
+    """A person's job that runs or waits, as a list of the queue shows it."""
+
+    submission: SubmissionId
+    person: PersonId
+    person_name: str
+    board: BoardId
+    gpu: str
+    mode: Mode
+    state: JobState
+    since: datetime
+    """When it was started, or stored if it waits."""
+    position: int
+    """1 for the first job that waits on its GPU type, or that was started."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,14 @@ class People(Protocol):
     async def ensure(self, identity: str, name: str, handle: str = "") -> Person:
         """Return the person with this identity, created if new; a changed name is stored.
 
-        An empty handle leaves the stored one as it is. A name that was reset is not stored again.
+        An empty handle leaves the stored one as it is. The name stays if an admin reset this one,
+        or if the person has chosen another with `rename`.
+        """
+
+    async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
+        """Store the name that the person chose.
+
+        None if they chose one within the pause before, or if an admin reset one that looks like it.
         """
 
     async def get(self, person: PersonId) -> Person | None: ...
@@ -147,13 +154,15 @@ class Moderation(Protocol):
         """Return the roles and channels by guild and purpose, even deleted ones."""
 
     async def set_limit(self, limit: RateLimit) -> None:
-        """Set the limit of this board and mode."""
+        """Set the limit of this board, mode and person."""
 
-    async def drop_limit(self, board: BoardId | None, mode: Mode | None) -> bool:
-        """Remove a limit; False when there was none."""
+    async def drop_limit(
+        self, board: BoardId | None, mode: Mode | None, person: PersonId | None = None
+    ) -> bool:
+        """Remove a limit; False when there was none that has not ended."""
 
     async def limits(self) -> tuple[RateLimit, ...]:
-        """Return every limit, the wider ones first."""
+        """Return every limit that has not ended, the wider ones first."""
 
     async def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime

@@ -13,6 +13,7 @@ from bot.domain.job import (
     Heartbeat,
     Job,
     JobEvent,
+    JobInLine,
     LeasedJob,
     Notice,
     QueuedRun,
@@ -117,6 +118,12 @@ class Jobs(Protocol):
         """Set how many jobs of a GPU type may run at once over all workers (None: no limit).
 
         While `paused`, none is started.
+        """
+
+    async def in_line(self, gpus: Sequence[str], limit: int) -> tuple[JobInLine, ...]:
+        """Return people's jobs of these GPU types: the running ones, then the first that wait.
+
+        By GPU type, at most `limit` of each state. The runs of checks count in the positions.
         """
 
     async def backlog(self) -> dict[str, dict[str, int]]:

@@ -1,4 +1,4 @@
-"""A person's own data: all of it in a zip, and its deletion."""
+"""A person's display name, and their own data: all of it in a zip, and its deletion."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.domain.accounts import Person
+from bot.domain.accounts import DELETED_NAME, SYSTEM_NAME, Person
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
+from bot.domain.names import skeleton
 from bot.domain.status import disclosed
 from bot.domain.submission import Submission
 from bot.ports import Clock, Store
+from bot.services.audit import audited
 from bot.services.boards import ZipParts
 
 _PAGE = 200
@@ -116,7 +118,7 @@ async def delete_account(store: Store, clock: Clock, person: PersonId) -> tuple[
     for submission in unfinished:
         await store.jobs.request_cancel(submission)
     submitted = await _submissions(store, person)
-    await _require_uncounted(store, clock, submitted)
+    await _require_uncounted(store, clock, person, submitted)
     pending = await store.confirmations.concerning([each.id for each in submitted])
     if await store.jobs.unfinished_of(person) or any(each.is_pending for each in pending):
         raise UserError(
@@ -128,9 +130,14 @@ async def delete_account(store: Store, clock: Clock, person: PersonId) -> tuple[
     return threads
 
 
-async def _require_uncounted(store: Store, clock: Clock, submitted: Sequence[Submission]) -> None:
+async def _require_uncounted(
+    store: Store, clock: Clock, person: PersonId, submitted: Sequence[Submission]
+) -> None:
     """Raise UserError while a limit or quota counts a submission: a new account would be free."""
-    windows = [each.window for each in await store.moderation.limits()]
+    limits = await store.moderation.limits()
+    if any(each.person == person for each in limits):
+        raise UserError("limited", "you are limited; ask an admin to delete your account")
+    windows = [each.window for each in limits if each.person is None]
     if await store.costs.quotas():
         windows.append(_DAY)
     if not windows or not submitted:
@@ -143,3 +150,32 @@ async def _require_uncounted(store: Store, clock: Clock, submitted: Sequence[Sub
             f"limits still count your last submission; delete your account {when}",
             {when: free_at},
         )
+
+
+LONGEST_NAME = 32
+"""The most characters of a display name, as on Discord."""
+RENAME_PAUSE = timedelta(hours=1)
+"""How long a chosen name stays before the person can choose another one."""
+_RESERVED = frozenset({skeleton(SYSTEM_NAME), skeleton(DELETED_NAME)})
+
+
+async def choose_name(store: Store, person: Person, typed: str) -> Person:
+    """Give a person the display name that they typed; UserError unless it is one.
+
+    It replaces the name that their front end reports, now and later.
+    """
+    name = " ".join(typed.split())
+    if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
+        message = f"a display name has 1 to {LONGEST_NAME} visible characters"
+        raise UserError("bad-name", message)
+    if skeleton(name) in _RESERVED:
+        raise UserError("bad-name", f"{name!r} is a name of Podium's own; choose another")
+    subject, reason = f"person {person.identity}", f"{person.name} is now {name}"
+    async with audited(store, person.id, "rename", subject, reason=reason) as tx:
+        renamed = await tx.people.rename(person.id, name, RENAME_PAUSE)
+        if renamed is None:
+            message = (
+                "a display name can be changed once an hour, and not to one that an admin reset"
+            )
+            raise UserError("rate-limit", f"{message}; try another one, or later")
+    return renamed

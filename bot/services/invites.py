@@ -36,7 +36,7 @@ async def create_invite_link(
     async with audited(store, viewer.person, "invite-link", subject, reason=reason) as tx:
         added = await tx.invites.add(link)
         if len(await tx.invites.of(board.id)) > _MOST_LINKS:
-            message = f"this leaderboard has {_MOST_LINKS} invite links; revoke one first"
+            message = f"this board has {_MOST_LINKS} invite links; revoke one first"
             raise UserError("too-many-links", message)
     return added, code
 
@@ -70,7 +70,7 @@ async def join_board(store: Store, viewer: Viewer, code: str) -> Board:
     guest = frozenset({person.identity})
     joined = replace(board.access, guests=guest)
     if not (viewer.sees_all or joined.admits(viewer.credentials | guest)):
-        words = "this leaderboard is only for members of its Discord server"
+        words = "this board is only for members of its Discord server"
         raise UserError("not-member", f"{words}; become a member, then use the code again")
     subject = f"board {board.name}"
     async with audited(store, viewer.person, "join", subject, reason=person.identity) as tx:

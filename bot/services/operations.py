@@ -4,18 +4,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 import structlog
 
-from bot.domain.board import Viewer
+from bot.domain.board import Board, Viewer
 from bot.domain.costs import CostReport, day_of
 from bot.domain.errors import StoreError
-from bot.domain.job import JobState, Worker
+from bot.domain.job import JobInLine, JobState, Worker
 from bot.domain.records import InstallationStats, Schema, Tally
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
+from bot.services.status import waiting_time
 
 _log = structlog.get_logger(__name__)
 
@@ -253,6 +254,56 @@ async def gpu_queues(store: Store) -> tuple[GpuQueue, ...]:
         )
         for gpu in sorted({*backlog, *offered, *pauses})
     )
+
+
+LISTED_JOBS = 100
+"""The most running and the most waiting jobs of a GPU type that are listed."""
+_GPU_SAMPLE = 20
+"""How many recent evaluations on the GPU type are used to estimate when a job ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedJob:
+    """A job that runs or waits, its board, and when it is expected to end; None if unknown."""
+
+    job: JobInLine
+    board: Board
+    ends_in_s: float | None
+
+
+async def expected_jobs(store: Store, clock: Clock) -> tuple[ExpectedJob, ...]:
+    """Return people's jobs that run or wait, by GPU type, on all boards but the system's own."""
+    backlog = await store.jobs.backlog()
+    found = await store.jobs.in_line(sorted(backlog), LISTED_JOBS)
+    boards = {board.id: board for board in await store.boards.all()}
+    samples = {
+        gpu: await store.results.gpu_durations(gpu, _GPU_SAMPLE)
+        for gpu in {each.gpu for each in found}
+    }
+    now = clock.now()
+    return tuple(
+        ExpectedJob(
+            job,
+            boards[job.board],
+            _ends_in(job, samples[job.gpu], backlog[job.gpu].get(JobState.RUNNING, 0), now),
+        )
+        for job in found
+        if job.board in boards
+    )
+
+
+def _ends_in(
+    job: JobInLine, durations: Sequence[float], running: int, now: datetime
+) -> float | None:
+    if job.state is JobState.QUEUED:
+        return waiting_time((), durations, job.position, running)
+    typical = waiting_time((), durations, 0.5, 1)  # no job ends before it
+    return None if typical is None else max(0.0, typical - (now - job.since).total_seconds())
+
+
+def may_know(viewer: Viewer, expected: ExpectedJob) -> bool:
+    """Return whether the viewer may know whose job it is and on which board."""
+    return expected.job.person == viewer.person or expected.board.visible_to(viewer)
 
 
 NAMELESS: frozenset[str] = frozenset()

@@ -128,7 +128,7 @@ async def _queue_position(store: Store, version: TaskVersionId, job: Job) -> Que
 
 
 def waiting_time(
-    own_s: Sequence[float], gpu_s: Sequence[float], position: int, slots: int
+    own_s: Sequence[float], gpu_s: Sequence[float], position: float, slots: int
 ) -> float | None:
     """Return the seconds until the job at this queue position ends; None when they are unknown.
 

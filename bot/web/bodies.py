@@ -25,7 +25,7 @@ _MOST_FILES = 16
 _MOST_FIELDS = 64
 _MULTIPART = b"multipart/form-data"
 _MOST_URLENCODED = 64 << 10
-"""The most bytes of a form that is not multipart: the event loop decodes a `%41` in 1 us."""
+"""The most bytes of a form that is not multipart: the event loop decodes a `%41` in 1 µs."""
 _UTF8 = frozenset({b"utf-8", b"utf8", b"us-ascii"})
 """Names of the only supported encoding; ASCII is a subset."""
 _MOST_TEXTS = 500

@@ -4,6 +4,7 @@ The door is served, the runner is a fake one with a dispatcher of its own, the s
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -181,6 +182,7 @@ async def test_a_kernel_is_dropped_followed_and_ranked(scene: Scene, page: Page)
     await expect(page.get_by_label("H100")).to_be_checked()
     await expect(page.get_by_label("CPU")).not_to_be_checked()
     await page.get_by_role("button", name="Submit").click()
+    await page.wait_for_url(re.compile(r"/submit/\d+$"))
     progress = page.locator(".card.progress")
     await expect(page.get_by_role("button", name="Cancel")).to_be_visible()
     await expect(page.locator("progress")).to_be_visible()
@@ -205,6 +207,7 @@ async def test_a_pasted_source_that_fails_says_why_and_keeps_no_rank(
     await page.get_by_label("CPU").check()
     await page.get_by_role("radio", name="Test only the tests, without timing").check()
     await page.get_by_role("button", name="Submit").click()
+    await page.wait_for_url(re.compile(r"/submit/\d+$"))
     progress = page.locator(".card.progress")
     await expect(progress).to_contain_text("CPU: build failed")
     await expect(progress).to_contain_text("no such module")
@@ -229,6 +232,7 @@ async def test_a_board_is_made_from_a_zip_and_its_check_is_followed(
     await page.get_by_label("CPU").check()
     await page.get_by_label("Name").fill("doubling")
     await page.get_by_role("button", name="Check and publish").click()
+    await page.wait_for_url("**/create/checks/*")
     await expect(page.locator(".outcome")).to_contain_text("doubling on CPU is published.")
     assert await scene.door.store.boards.find("doubling") is not None
     await page.get_by_role("link", name="View leaderboard").click()
@@ -245,6 +249,7 @@ async def test_a_button_goes_on_after_a_check_whose_graders_disagree(
     await page.get_by_label("CPU").check()
     await page.get_by_label("Name").fill("disputed")
     await page.get_by_role("button", name="Check and publish").click()
+    await page.wait_for_url("**/create/checks/*")
     outcome = page.locator(".outcome")
     await expect(outcome).to_contain_text("Choose who grades disputed")
     await fits(page)
@@ -271,6 +276,7 @@ async def test_a_competition_is_made_from_a_zip_and_deleted_at_its_pages(
     await expect(page.get_by_role("row", name="cup-two")).to_contain_text("2098-01-01 09:00 UTC")
     await fits(page)
     await page.get_by_role("button", name="Check and publish").click()
+    await page.wait_for_url("**/create/checks/*")
     await expect(page.locator(".outcome")).to_contain_text("with 2 boards is published")
     await page.get_by_role("link", name="View competition").click()
     await expect(page.get_by_role("heading", name="Winter cup")).to_be_visible()
@@ -323,5 +329,6 @@ async def test_axe_finds_nothing_serious_and_a_phone_scrolls_no_page_sideways(
         assert width <= PHONE["width"], path
     await page.get_by_role("link", name="ada", exact=True).click()
     await page.get_by_role("button", name="Sign out", exact=True).click()
+    await page.wait_for_url(f"{scene.url}/")
     await page.goto(f"{scene.url}/sign-in")
     assert await grave(page) == []

@@ -105,7 +105,11 @@ class Person:
 @asynccontextmanager
 async def at_a_browser(podium: Podium, browser: Browser, name: str) -> AsyncIterator[Person]:
     home = podium.environment["URL"]
-    context = await browser.new_context(viewport=DESK, base_url=home)  # type: ignore[arg-type]
+    context = await browser.new_context(
+        viewport=DESK,  # type: ignore[arg-type]
+        base_url=home,
+        timezone_id="Asia/Kolkata",
+    )
     context.set_default_timeout(20_000)
     person = Person(name, await context.new_page(), podium)
     person.page.on("console", lambda said: person.faults.append(said.text))
@@ -220,6 +224,37 @@ async def edited(radia: Person) -> None:
     await expect(page.get_by_text("Your draft was restored.")).to_be_visible()
 
 
+async def test_a_form_of_an_ended_session_keeps_what_was_typed(
+    podium: Podium, browser: Browser
+) -> None:
+    async with at_a_browser(podium, browser, "joan") as joan:
+        page = joan.page
+        await page.goto("/boards/identity")
+        await joan.sign_in()
+        await joan.click(joan.link("Submit a kernel"))
+        await page.locator("#file").set_input_files(
+            {"name": "joan.py", "mimeType": "text/x-python", "buffer": MISTAKE.encode()}
+        )
+        await page.get_by_role("radio", name="Test only the tests, without timing").check()
+        other = await page.context.new_page()
+        await other.goto("/me")
+        await other.get_by_role("button", name="Sign out", exact=True).click()
+        await joan.click(joan.button("Submit"))
+        await expect(page.get_by_role("alert")).to_contain_text("Nothing was sent")
+        joan.faults.clear()  # Chromium notes the status of the refusal
+        await joan.look()
+        async with page.context.expect_page() as opened:
+            await joan.click(joan.link("Sign in in another tab"))
+        there = await opened.value
+        await there.get_by_label("Personal token").fill(joan.token())
+        await there.get_by_role("button", name="Sign in by token", exact=True).click()
+        await there.wait_for_url("**/me")
+        await page.bring_to_front()
+        await joan.click(joan.button("Submit"))
+        await page.wait_for_url(re.compile(r"/submit/\d+$"))
+        await expect(page.get_by_text("joan.py").first).to_be_visible()
+
+
 async def test_an_admin_bans_from_a_submission(podium: Podium, browser: Browser) -> None:
     podium.queue("mallory", "")
     async with (
@@ -236,6 +271,9 @@ async def test_an_admin_bans_from_a_submission(podium: Podium, browser: Browser)
         await ada.page.goto(where)
         await ada.sign_in("--admin")
         await expect(ada.page.get_by_text("local:mallory")).to_be_visible()
+        submitted = ada.page.locator(".facts time")
+        await expect(submitted).to_have_text(re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d GMT\+5:30$"))
+        await expect(submitted).to_have_attribute("title", re.compile(" UTC$"))
         await ada.look()
         await ada.page.locator("summary", has_text="Ban").click()
         await ada.page.get_by_label("Until").fill("2099-01-31 18:00 CET")
@@ -283,3 +321,32 @@ async def test_a_board_comes_from_a_packed_zip_which_no_error_asks_for_again(
         await ada.look()
         await page.goto("/docs/verdicts#wrong-answer")
         await ada.look()
+        await hidden_but_for_who_has_the_link(ada, podium, browser)
+
+
+async def hidden_but_for_who_has_the_link(ada: Person, podium: Podium, browser: Browser) -> None:
+    """Ada makes the board private and sends a link, with which Hedy joins after signing in."""
+    page = ada.page
+    await page.goto("/queue")
+    await ada.look()
+    await page.goto("/edit/doubling")
+    await page.get_by_label("Only invited people").check()
+    await ada.click(ada.button("Save"))
+    await page.wait_for_url("**/edit/doubling?done=changed")
+    await page.get_by_label("People", exact=True).fill("1")
+    await ada.click(ada.button("Create a link"))
+    link = await page.locator("#invite-url").inner_text()
+    await ada.look()
+    async with at_a_browser(podium, browser, "hedy") as hedy:
+        await hedy.page.goto(link)
+        await hedy.page.get_by_label("Personal token").fill(hedy.token())
+        await hedy.click(hedy.button("Sign in by token"))
+        await expect(hedy.page.get_by_text("the private board doubling")).to_be_visible()
+        await hedy.look()
+        await hedy.click(hedy.button("Join"))
+        await expect(hedy.page.get_by_role("heading", level=1)).to_have_text("doubling")
+    await page.goto("/edit/doubling")
+    await expect(page.get_by_text("1 of 1 person invited")).to_be_visible()
+    await ada.click(page.get_by_role("button", name="Revoke"))
+    await expect(page.get_by_text("The invite link no longer works")).to_be_visible()
+    await ada.look()

@@ -126,6 +126,12 @@ class PostgresPeople:
             raise StoreError(f"the account {identity!r} could not be stored")
         return _person(row)
 
+    async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
+        now = self._clock.now()
+        values = person, name, now, now - pause, skeleton(name)
+        row = await self._database.row("people.rename", *values)
+        return None if row is None else _person(row)
+
     async def get(self, person: PersonId) -> Person | None:
         row = await self._database.row("people.get", person)
         return None if row is None else _person(row)

@@ -10,12 +10,13 @@ from asyncpg import Record
 
 from bot.domain.costs import Prices
 from bot.domain.errors import StoreError
-from bot.domain.ids import NO_SUBMISSION, EventId, JobId, PersonId, SubmissionId
+from bot.domain.ids import NO_SUBMISSION, BoardId, EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import (
     Claim,
     Heartbeat,
     Job,
     JobEvent,
+    JobInLine,
     JobState,
     after_cancel,
     after_failure,
@@ -226,11 +227,30 @@ class PostgresJobs:
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
         await self._database.row("jobs.limit", gpu, max_running, paused)
 
+    async def in_line(self, gpus: Sequence[str], limit: int) -> tuple[JobInLine, ...]:
+        return tuple(map(_in_line, await self._database.rows("jobs.in_line", list(gpus), limit)))
+
     async def backlog(self) -> dict[str, dict[str, int]]:
         counts: dict[str, dict[str, int]] = {}
         for row in await self._database.rows("jobs.backlog"):
             counts.setdefault(row["gpu"], {})[row["state"]] = row["jobs"]
         return counts
+
+
+def _in_line(row: Record) -> JobInLine:
+    state = JobState(row["state"])
+    since = row["started_at"] if state is JobState.RUNNING else row["created_at"]
+    return JobInLine(
+        submission=SubmissionId(row["submission"]),
+        person=PersonId(row["person"]),
+        person_name=row["person_name"],
+        board=BoardId(row["board"]),
+        gpu=row["gpu"],
+        mode=Mode(row["mode"]),
+        state=state,
+        since=since,
+        position=row["position"],
+    )
 
 
 async def _capacity(connection: Connection, gpu: str, wanted: int) -> int:

@@ -193,3 +193,22 @@ returning pg_notify('podium_ready', gpu)
 select gpu, 'queued' as state, count(*) as jobs from jobs where state = 'queued' group by gpu
 union all
 select gpu, 'running', count(*) from jobs where state = 'running' group by gpu
+
+-- name: in_line
+select found.*, people.name as person_name, submissions.board
+from unnest($1::text[]) with ordinality as asked (gpu, number)
+cross join lateral (
+    (
+        select jobs.*, row_number() over (order by started_at, id) as position from jobs
+        where state = 'running' and jobs.gpu = asked.gpu order by started_at, id limit $2
+    )
+    union all
+    (
+        select jobs.*, row_number() over (order by priority desc, turn, id) as position from jobs
+        where state = 'queued' and jobs.gpu = asked.gpu order by priority desc, turn, id limit $2
+    )
+) as found
+join submissions on submissions.id = found.submission
+join people on people.id = found.person
+where found.submission > 0
+order by asked.number, found.state desc, found.position

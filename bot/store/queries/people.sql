@@ -1,12 +1,19 @@
 -- name: ensure
--- A name that an admin reset is not stored again.
+-- The name stays if an admin reset this one, or if the person has chosen another.
 insert into people (identity, name, skeleton, handle, created_at) values ($1, $2, $3, $4, $5)
 on conflict (identity) do update set (name, skeleton) = (
-    select people.name, people.skeleton where people.refused_skeleton = excluded.skeleton
+    select people.name, people.skeleton
+    where people.named_at is not null or people.refused_skeleton = excluded.skeleton
     union all
     select excluded.name, excluded.skeleton
     limit 1
 ), handle = coalesce(excluded.handle, people.handle)
+returning *
+
+-- name: rename
+update people set name = $2, skeleton = $5, named_at = $3
+where id = $1 and (named_at is null or named_at <= $4) and not starts_with(identity, 'deleted:')
+    and refused_skeleton is distinct from $5
 returning *
 
 -- name: reset_name
@@ -109,5 +116,5 @@ with gone_files as (
     update boards set guests = array_remove(guests, $2) where $2 = any (guests)
 )
 update people set identity = 'deleted:' || id, name = $3, conversation = null, handle = null,
-    skeleton = $4, refused_skeleton = null
+    skeleton = $4, refused_skeleton = null, named_at = null
 where id = $1

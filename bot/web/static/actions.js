@@ -101,7 +101,8 @@
           const text = await answer.text();
           const focused = into.contains(document.activeElement) ? document.activeElement.id : "";
           if (answer.ok) into.innerHTML = text;
-          else if (answer.status === 401 || answer.status === 403) location.reload();
+          else if (answer.status === 401) form.dispatchEvent(new Event("signed-out", { bubbles: true }));
+          else if (answer.status === 403) location.reload();
           else into.replaceChildren(Object.assign(document.createElement("p"), { className: "notice bad", textContent: "The preview failed; try again." }));
           const named = into.querySelector("[data-name]");
           if (named && form.elements.name && !form.elements.name.value) form.elements.name.value = named.dataset.name;

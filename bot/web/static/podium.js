@@ -1,4 +1,4 @@
-// For every page: the theme switch, running countdowns, and parts that update themselves, with the tab's title and notifications.
+// For every page: the theme switch, running countdowns, moments in the reader's zone, and parts that update themselves, with the tab's title and notifications.
 (() => {
   const root = document.documentElement;
   const dark = () =>
@@ -35,6 +35,57 @@
     count();
     setInterval(count, 1000);
   }
+
+  // <time datetime="...">2026-11-26 12:48 UTC</time> is shown in the reader's zone, with UTC on hover.
+  const local = new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "short" });
+  const zone = new Intl.DateTimeFormat("en", { timeZoneName: "short" });
+  const localize = (part) => {
+    for (const each of part.querySelectorAll("time[datetime]:not([title])")) {
+      const said = each.textContent.trim();
+      if (!/^\d{4}-\d\d-\d\d( \d\d:\d\d UTC)?$/.test(said)) continue;
+      const at = new Date(each.dateTime);
+      const name = zone.formatToParts(at).find((found) => found.type === "timeZoneName").value;
+      each.title = `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+      each.textContent = said.endsWith("UTC") ? `${local.format(at)} ${name}` : local.format(at).slice(0, 10);
+    }
+  };
+  localize(document);
+
+  // A form whose session has ended is not sent and keeps what was typed: a notice leads to signing in,
+  // in another tab. Every form gets the stamp of the present session before it is sent.
+  const renew = async (form) => {
+    const answer = await fetch("/sign-in/stamp", { headers: { Accept: "application/json" } }).catch(() => null);
+    const known = form.querySelector("[data-signed-out]");
+    if (answer?.status === 401) {
+      if (known) return false;
+      const notice = Object.assign(document.createElement("p"), { className: "notice warn", role: "alert" });
+      notice.dataset.signedOut = "";
+      const link = Object.assign(document.createElement("a"), { href: "/sign-in?next=/me", target: "_blank", textContent: "Sign in in another tab" });
+      notice.append("You are signed out. Nothing was sent, and what you entered is still here. ", link, ", then send it again.");
+      form.prepend(notice);
+      notice.scrollIntoView({ block: "center" });
+      return false;
+    }
+    if (answer?.ok) form.elements.stamp.value = (await answer.json()).stamp;
+    known?.remove();
+    return true;
+  };
+  document.addEventListener("signed-out", (event) => renew(event.target));
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) for (const each of document.querySelectorAll("[data-signed-out]")) renew(each.closest("form"));
+  });
+  let renewed = null;
+  const send = async (event) => {
+    const form = event.target;
+    if (!form.elements.stamp || renewed === form) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (!(await renew(form))) return;
+    renewed = form;
+    form.requestSubmit(event.submitter);
+    renewed = null;
+  };
+  addEventListener("submit", send, true);
 
   // Updates a node to equal a fresh one; unchanged nodes keep their focus and scroll position.
   const update = (old, fresh) => {
@@ -91,6 +142,7 @@
     const show = (text) => {
       const fresh = document.createElement("template");
       fresh.innerHTML = text;
+      localize(fresh.content);
       updateChildren(part, fresh.content);
       const say = part.querySelector("[data-say]");
       const said = document.getElementById("said");

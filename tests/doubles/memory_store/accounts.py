@@ -23,6 +23,20 @@ class MemoryPeople:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
+        self._named_at: dict[PersonId, datetime] = {}
+
+    async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
+        now, known = self._tables.clock.now(), self._tables.people.get(person)
+        last = self._named_at.get(person)
+        if known is None or known.identity.startswith("deleted:"):
+            return None
+        if last is not None and last > now - pause:
+            return None
+        if self._tables.refused_skeletons.get(person) == skeleton(name):
+            return None
+        self._named_at[person] = now
+        self._tables.people[person] = replace(known, name=storable(name))
+        return self._tables.people[person]
 
     async def ensure(self, identity: str, name: str, handle: str = "") -> Person:
         known = await self.find(identity)
@@ -31,7 +45,8 @@ class MemoryPeople:
             now = self._tables.clock.now()
             known = Person(person_id, storable(identity), storable(name), now)
         person = replace(known, handle=handle or known.handle)
-        if self._tables.refused_skeletons.get(person.id) != skeleton(name):
+        is_refused = self._tables.refused_skeletons.get(person.id) == skeleton(name)
+        if person.id not in self._named_at and not is_refused:
             person = replace(person, name=storable(name))
         self._tables.people[person.id] = person
         return person
@@ -91,6 +106,7 @@ class MemoryPeople:
         for key in [key for key in tables.threads if key.person == person.id]:
             del tables.threads[key]
         tables.conversations.pop(person.id, None)
+        self._named_at.pop(person.id, None)
         identity = f"deleted:{person.id}"
         tables.people[person.id] = replace(person, identity=identity, name=DELETED_NAME, handle="")
         tables.refused_skeletons.pop(person.id, None)

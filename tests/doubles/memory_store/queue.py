@@ -13,6 +13,7 @@ from bot.domain.job import (
     Heartbeat,
     Job,
     JobEvent,
+    JobInLine,
     JobState,
     Worker,
     after_cancel,
@@ -250,6 +251,34 @@ class MemoryJobs:
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
         self._tables.pools[gpu] = Pool(max_running, paused)
         self._tables.announce(gpu)
+
+    async def in_line(self, gpus: Sequence[str], limit: int) -> tuple[JobInLine, ...]:
+        found: list[JobInLine] = []
+        for gpu in gpus:
+            of_gpu = [each for each in self._tables.jobs.values() if each.gpu == gpu]
+            running = [each for each in of_gpu if each.state is JobState.RUNNING]
+            queued = [each for each in of_gpu if each.state is JobState.QUEUED]
+            running.sort(key=lambda job: (job.started_at, job.id))
+            queued.sort(key=lambda job: (-job.priority, job.turn, job.id))
+            for line in (running, queued):
+                numbered = list(enumerate(line, start=1))[:limit]
+                found += [self._in_line(*each) for each in numbered if each[1].submission > 0]
+        return tuple(found)
+
+    def _in_line(self, position: int, job: Job) -> JobInLine:
+        since = job.started_at if job.state is JobState.RUNNING else job.created_at
+        assert since is not None
+        return JobInLine(
+            submission=job.submission,
+            person=job.person,
+            person_name=self._tables.people[job.person].name,
+            board=self._tables.submissions[job.submission].board,
+            gpu=job.gpu,
+            mode=job.mode,
+            state=job.state,
+            since=since,
+            position=position,
+        )
 
     async def backlog(self) -> dict[str, dict[str, int]]:
         counts: dict[str, dict[str, int]] = {}

@@ -136,9 +136,7 @@ async def test_an_invite_code_opens_the_board_to_who_has_it(stage: Scene) -> Non
         digest = hashlib.sha256(b"the-code").hexdigest()
         await store.invites.add(NewInviteLink(board.id, board.creator, digest, 1, until))
     address = "https://podium.test/join?code=the-code"
-    assert "You can now see leaderboard" in await _said(
-        stage.alice, "leaderboard join", code=address
-    )
+    assert "You can now see the board" in await _said(stage.alice, "leaderboard join", code=address)
     assert "identity" in await _listed(stage.alice)
     await _said(stage.carol, "leaderboard uninvite", who=stage.alice)
     assert "There are no boards yet" in await _listed(stage.alice)

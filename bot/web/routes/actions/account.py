@@ -12,7 +12,7 @@ from bot.domain.ids import TokenId
 from bot.domain.notifications import NotificationKind
 from bot.domain.records import NamedLimit
 from bot.reports.history import history_table
-from bot.services import history, lookup, moderation, notify, tokens
+from bot.services import accounts, history, lookup, moderation, notify, tokens
 from bot.web.context import context_of
 from bot.web.routes.actions.page import Number, SignedIn, redirect, show
 from bot.web.sessions import Browser, SmallForm, parse_number
@@ -37,6 +37,18 @@ _NOTIFICATIONS = (
 async def account(request: Request, browser: SignedIn) -> Response:
     """Show the user's account."""
     return await _page(request, browser)
+
+
+@router.post("/name")
+async def name(request: Request, submitted: SmallForm) -> Response:
+    """Change the display name."""
+    require_acting(submitted.caller)
+    person, typed = submitted.browser.session.person, submitted.fields.text("name")
+    try:
+        await accounts.choose_name(context_of(request).store, person, typed)
+    except UserError as error:
+        return await _page(request, submitted.browser, fault=error, typed_name=typed)
+    return redirect("/me", "renamed")
 
 
 @router.post("/tokens")
@@ -107,9 +119,16 @@ async def notices(request: Request, submitted: SmallForm) -> Response:
 
 
 async def _page(
-    request: Request, browser: Browser, *, fault: UserError | None = None, made: object = None
+    request: Request,
+    browser: Browser,
+    *,
+    fault: UserError | None = None,
+    made: object = None,
+    typed_name: str | None = None,
 ) -> Response:
     values = {"title": "Your account", "made": made, **await _values(request, browser)}
+    values["typed_name"] = browser.session.person.name if typed_name is None else typed_name
+    values["longest_name"] = accounts.LONGEST_NAME
     return await show(request, browser, "actions/me.html", values, fault=fault)
 
 
@@ -131,7 +150,11 @@ async def _values(request: Request, browser: Browser) -> dict[str, Any]:
         "delivered": person.identity.startswith(_DISCORD),
         "past": list(zip(entries, history_table(entries).rows, strict=True)),
         "limits": [
-            *(_limit_text(each) for each in rules.limits if each.board in names),
+            *(
+                _limit_text(each)
+                for each in rules.limits
+                if each.board in names and each.limit.person in {None, person.id}
+            ),
             *(_quota_text(each) for each in rules.quotas if each.board in names),
         ],
         "ban": await context.store.moderation.ban_of(person.id),
@@ -145,7 +168,8 @@ def _limit_text(named: NamedLimit) -> str:
     mode = f"{limit.mode} " if limit.mode else ""
     noun = "submission" if limit.most == 1 else "submissions"
     where = named.board or "all leaderboards together"
-    return f"At most {limit.most} {mode}{noun} to {where} in {limit.window_words}"
+    why = f" ({limit.reason})" if limit.reason else ""
+    return f"At most {limit.most} {mode}{noun} to {where} in {limit.window_words}{why}"
 
 
 def _quota_text(named: NamedQuota) -> str:

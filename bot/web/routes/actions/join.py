@@ -40,5 +40,5 @@ async def _page(
         board = await invited_board(context_of(request).store, code) if code else None
     except UserError as error:
         fault = error
-    values = {"title": "Join a leaderboard", "code": code, "board": board}
+    values = {"title": "Join a board", "code": code, "board": board}
     return await show(request, browser, "actions/join.html", values, fault=fault)

@@ -39,6 +39,7 @@ _DONE_MESSAGES = {
     "deleted": "The board and everything on it are deleted.",
     "competition-ended": "The competition is deleted.",
     "closed": "The competition is closed.",
+    "renamed": "Your display name is changed.",
     "revoked": "The token is revoked; programs that use it are refused.",
     "ended": "Those browsers are signed out.",
     "notices": "Your notification settings are saved.",

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi.responses import JSONResponse, RedirectResponse
 
 from bot.domain.errors import UserError
 from bot.ports import IdentityProvider
@@ -74,6 +74,16 @@ async def sign_in_with_token(request: Request) -> Response:
     except UserError as error:
         return await _form(request, target, error)
     return await _signed_in(request, token, target)
+
+
+@router.get("/sign-in/stamp")
+async def stamp(request: Request) -> Response:
+    """Return the stamp of this browser's forms, which a page asks for before it sends one."""
+    sessions.require_same_origin(request)
+    browser = await sessions.browser_of(request)
+    if browser is None:
+        raise UserError("signed-out", "you are not signed in; sign in and try again")
+    return JSONResponse({"stamp": browser.stamp}, headers={"Cache-Control": "no-store"})
 
 
 @router.get("/sign-in/discord")

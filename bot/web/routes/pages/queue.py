@@ -1,11 +1,12 @@
-"""`/queue`: waiting and running jobs, and the workers; updates itself."""
+"""`/queue`: running and waiting jobs, and the workers; updates itself."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
+from bot.domain.board import Viewer
 from bot.reports import admin
 from bot.reports.blocks import Block, Table
-from bot.services.operations import NAMELESS, gpu_queues, number_workers
+from bot.services import operations
 from bot.web import auth, rendering
 from bot.web.context import WebContext, context_of
 
@@ -14,16 +15,19 @@ router = APIRouter()
 
 @router.get("/queue")
 async def queue(request: Request, viewer: auth.AnyViewer) -> Response:
-    """Show the queue by GPU type, and the live workers."""
-    values = {"title": "Queue and runners", "now_shown": (await _part(context_of(request)))[0]}
+    """Show the queue by GPU type, whose jobs run and wait, and the live workers."""
+    part, _ = await _part(context_of(request), viewer)
+    values = {"title": "Queue and runners", "now_shown": part}
     return await rendering.page(request, viewer, "queue.html", values)
 
 
 @router.get("/queue/events")
-async def queue_events(request: Request) -> StreamingResponse:
+async def queue_events(request: Request, viewer: auth.AnyViewer) -> StreamingResponse:
     """Stream the changing part of that page."""
     context = context_of(request)
-    return rendering.live(context, lambda: _part(context))
+    return rendering.live(
+        context, lambda: _part(context, viewer), lambda: auth.has_same_viewer(request, viewer)
+    )
 
 
 def _without_last_seen(block: Block) -> Block:
@@ -36,15 +40,31 @@ def _without_last_seen(block: Block) -> Block:
     return Table(block.title, columns, rows)
 
 
-async def _part(context: WebContext) -> rendering.Part:
-    """Return the changing part of the page, which is read once for all viewers."""
+async def _part(context: WebContext, viewer: Viewer) -> rendering.Part:
+    """Return the changing part of the page: what everyone sees, and the jobs of some boards.
+
+    The jobs are read once for all viewers, and rendered once for all who may know of the same ones.
+    """
+    jobs = await context.cache.get("queue-jobs", rendering.TICK_S, lambda: _jobs(context))
+    known = tuple(operations.may_know(viewer, each) for each in jobs)
+    own = viewer.person if any(each.job.person == viewer.person for each in jobs) else None
 
     async def make() -> rendering.Part:
+        alive = await context.store.workers.alive()
         workers = admin.workers_report(
-            number_workers(await context.store.workers.alive(), NAMELESS), context.clock.now()
+            operations.number_workers(alive, operations.NAMELESS), context.clock.now()
         )
-        blocks = [_without_last_seen(each) for each in workers.blocks]
-        values = {"pools": await gpu_queues(context.store), "workers": blocks}
+        values = {
+            "pools": await operations.gpu_queues(context.store),
+            "workers": [_without_last_seen(each) for each in workers.blocks],
+            "jobs": list(zip(jobs, known, strict=True)),
+            "own": own,
+            "most": operations.LISTED_JOBS,
+        }
         return rendering.render("parts/queue.html", values), False
 
-    return await context.cache.get("queue", rendering.TICK_S, make)
+    return await context.cache.get(("queue", jobs, known, own), rendering.TICK_S, make)
+
+
+async def _jobs(context: WebContext) -> tuple[operations.ExpectedJob, ...]:
+    return await operations.expected_jobs(context.store, context.clock)

@@ -1,6 +1,7 @@
 from datetime import timedelta
 
-from bot.services.operations import GpuQueue, gpu_queues
+from bot.domain.board import NOBODY, Access, Viewer, Visibility
+from bot.services.operations import GpuQueue, expected_jobs, gpu_queues, may_know
 from tests.doubles.place import Place
 
 LEASE = timedelta(seconds=30)
@@ -18,3 +19,37 @@ async def test_each_gpu_with_jobs_workers_or_a_pause_is_told_of(place: Place) ->
         GpuQueue("H100", queued=0, running=0, workers=0, paused="hot"),
         GpuQueue("L4", queued=0, running=0, workers=1, paused=None),
     )
+
+
+async def test_when_a_job_ends_is_expected_from_recent_ones(place: Place) -> None:
+    for _ in range(3):
+        await place.judged(await place.submit(), wall_s=10.0)
+    running, waiting = await place.submit(), await place.submit()
+    await place.claim()
+    place.clock.advance(4)
+    found = await expected_jobs(place.store, place.clock)
+    assert [each.job.submission for each in found] == [running.id, waiting.id]
+    assert found[0].ends_in_s == 6.0
+    assert found[1].ends_in_s == 15.0
+    place.clock.advance(30)
+    assert (await expected_jobs(place.store, place.clock))[0].ends_in_s == 0.0
+
+
+async def test_an_end_is_unknown_before_jobs_have_ended(place: Place) -> None:
+    await place.submit()
+    (waiting,) = await expected_jobs(place.store, place.clock)
+    assert waiting.ends_in_s is None
+
+
+async def test_jobs_on_private_boards_are_known_to_who_sees_the_board(place: Place) -> None:
+    eve = await place.person("eve")
+    await place.submit(eve)
+    await place.asked()
+    private = Access(visibility=Visibility.PRIVATE)
+    await place.store.boards.restrict(place.board.id, private)
+    (of_eve,) = await expected_jobs(place.store, place.clock)
+    assert may_know(Viewer(eve), of_eve)
+    assert may_know(Viewer(NOBODY, sees_all=True), of_eve)
+    assert may_know(Viewer(place.ada), of_eve)  # the board's creator
+    assert not may_know(Viewer(NOBODY), of_eve)
+    assert not may_know(Viewer(await place.person("bob")), of_eve)

@@ -234,6 +234,7 @@ async def test_the_form_says_what_the_heading_chose_and_what_is_left(
     assert 'value="vectoradd" selected' in looked.text
     assert 'value="H100" checked' in looked.text
     assert 'value="CPU" checked' not in looked.text
+    assert place.board.access.source.statement in looked.text
     plain = {"earlier_board": "vectoradd", "earlier_gpu": "CPU"}
     kept = await ada.post("/submit/look", plain, file=FILE)
     assert '<option value="vectoradd" selected>' in kept.text
@@ -463,3 +464,31 @@ async def test_the_pool_for_ranked_runs_is_set_shown_and_removed(
     found = await place.store.boards.get(place.board.id)
     assert found is not None
     assert found.pins == ()
+
+
+async def test_a_page_learns_the_stamp_of_the_present_session_and_other_sites_do_not(
+    door: WebContext,
+) -> None:
+    ada, _ = await signed_in(door)
+    answer = await ada.client.get("/sign-in/stamp", headers=SAME_ORIGIN)
+    assert answer.json() == {"stamp": await ada.stamp()}
+    assert answer.headers["Cache-Control"] == "no-store"
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}
+    assert (await ada.client.get("/sign-in/stamp", headers=elsewhere)).status_code == 403
+    await ada.post("/sign-out")
+    asks = SAME_ORIGIN | {"Accept": "application/json"}
+    assert (await ada.client.get("/sign-in/stamp", headers=asks)).status_code == 401
+
+
+async def test_a_display_name_is_changed_on_the_account_s_page(door: WebContext) -> None:
+    ada, _ = await signed_in(door)
+    changed = await ada.post("/me/name", {"name": "<i>Ada</i> L."})
+    assert changed.headers["Location"] == "/me?done=renamed"
+    text = await ada.text("/me?done=renamed")
+    assert "<h1>&lt;i&gt;Ada&lt;/i&gt; L.</h1>" in text
+    again = await ada.post("/me/name", {"name": "Countess <b>"})
+    assert again.status_code == 429
+    assert 'value="Countess &lt;b&gt;"' in again.text
+    long = await ada.post("/me/name", {"name": "x" * 33})
+    assert long.status_code == 400
+    assert (await door.store.people.ensure("local:ada", "ada")).name == "<i>Ada</i> L."

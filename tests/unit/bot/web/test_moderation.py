@@ -55,6 +55,17 @@ async def test_only_admins_get_the_forms_and_the_account(door: WebContext, place
         assert 'href="/create"' in text
 
 
+async def test_pages_with_forms_are_not_compressed_because_their_length_would_reveal_the_stamp(
+    door: WebContext, place: Place
+) -> None:
+    root = await admin_of(door, "root")
+    for path in (await pages_about_eve(place))[:2]:
+        answer = await root.client.get(path, headers={"Accept-Encoding": "gzip"})
+        assert "content-encoding" not in answer.headers
+        answer = await Browser(door).client.get(path, headers={"Accept-Encoding": "gzip"})
+        assert answer.headers["content-encoding"] == "gzip"
+
+
 async def test_a_chosen_name_is_reset_on_the_persons_page(door: WebContext, place: Place) -> None:
     mallory = await place.store.people.ensure("discord:9", "Rude", "mallory")
     await place.submit(mallory.id)

@@ -380,6 +380,20 @@ async def test_the_queue_names_what_runs_and_who_judges(shown: Exhibition) -> No
     assert 'data-live="/queue/events"' in text
 
 
+async def test_the_queue_names_no_private_board_of_others(shown: Exhibition) -> None:
+    await shown.submit("Grace", "secret", ("CPU",))
+    await shown.submit("Hedy", "vectoradd", ("H100",))
+    for who in (None, "John"):
+        text = (await asked(shown, "/queue", who)).text
+        assert ">Hedy</a>" in text
+        assert "secret" not in text
+        assert text.count('class="quiet">private<') == 1
+    own = (await asked(shown, "/queue", "Grace")).text
+    assert "/boards/secret" in own
+    assert 'class="quiet">private<' not in own
+    assert own.count('class="mine"') == own.count(">you</span>") >= 1
+
+
 def test_json_in_a_page_cannot_end_its_script() -> None:
     from bot.web.rendering import environment  # noqa: PLC0415
 
