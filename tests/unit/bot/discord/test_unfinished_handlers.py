@@ -95,6 +95,7 @@ class Stage:
             "deadline": "2099-01-31",
             "gpus": "CPU",
             "record": True,
+            "code": "no-such-link",
         }
         if name == "profile revoke":
             known["id"] = 1
