@@ -246,8 +246,7 @@ class KnownPerson:
 
     identity: str
     name: str
-    handle: str = ""
-    """Their unique user name there."""
+    handle: str = ""  # their unique user name there
 
 
 @dataclass(frozen=True, slots=True)

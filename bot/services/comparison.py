@@ -1,6 +1,5 @@
 """Compares two submissions, and the benchmarks of one with those of others.
 
-
 `compare` accepts any two submission numbers and refuses hidden sources.
 """
 
