@@ -9,10 +9,12 @@ from discord import app_commands
 
 from bot.discord.context import Interaction, context_of
 from bot.discord.roles import ADMIN, has_role, typing_viewer, user_credential
+from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Board
 from bot.domain.competition import Competition
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
+from bot.domain.submission import Submission
 from bot.reports.escaping import one_line
 from bot.services.competitions import visible_competitions
 
@@ -92,21 +94,26 @@ async def any_submissions(interaction: Interaction, current: str) -> list[app_co
     """Return for an admin the submissions whose number begins as typed, with their owners."""
     if not current.isdecimal() or len(current) > _MOST_DIGITS or not has_role(interaction, ADMIN):
         return []
-    store = context_of(interaction).store
-    typed = int(current)
-    found: list[app_commands.Choice[int]] = []
-    try:
-        for number in (typed, *range(10 * typed, 10 * typed + 10)):
-            submission = await store.submissions.get(SubmissionId(number))
-            if submission is None:
-                continue
-            person = await store.people.get(submission.person)
-            owner = "" if person is None else f", by {person.name}"
-            name = f"#{number} {submission.file_name[:50]}, {submission.mode}{owner}"
-            found.append(app_commands.Choice(name=one_line(name)[:_CHOICE_LENGTH], value=number))
+    context, typed = context_of(interaction), int(current)
+    store = context.store
+    numbers = [SubmissionId(each) for each in (typed, *range(10 * typed, 10 * typed + 10))]
+
+    async def find() -> dict[int, str]:
+        submissions = await store.submissions.several(numbers)
+        people = {each: await store.people.get(each) for each in {s.person for s in submissions}}
+        return {each.id: _with_owner(each, people[each.person]) for each in submissions}
+
+    try:  # read once for everyone who types this number
+        names = await context.snapshot.own(("numbers", typed), find)
     except StoreError:
         return []
-    return found
+    ordered = sorted(names.items())
+    return [app_commands.Choice(name=name[:_CHOICE_LENGTH], value=n) for n, name in ordered]
+
+
+def _with_owner(submission: Submission, owner: Person | None) -> str:
+    whose = "" if owner is None else f", by {owner.name}"
+    return one_line(f"#{submission.id} {submission.file_name[:50]}, {submission.mode}{whose}")
 
 
 async def own_tokens(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
