@@ -9,12 +9,10 @@ from discord import app_commands
 
 from bot.discord.context import Interaction, context_of
 from bot.discord.roles import ADMIN, has_role, typing_viewer, user_credential
-from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Board
 from bot.domain.competition import Competition
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
-from bot.domain.submission import Submission
 from bot.reports.escaping import one_line
 from bot.services.competitions import visible_competitions
 
@@ -100,8 +98,12 @@ async def any_submissions(interaction: Interaction, current: str) -> list[app_co
 
     async def find() -> dict[int, str]:
         submissions = await store.submissions.several(numbers)
-        people = {each: await store.people.get(each) for each in {s.person for s in submissions}}
-        return {each.id: _with_owner(each, people[each.person]) for each in submissions}
+        owners = {each: await store.people.get(each) for each in {s.person for s in submissions}}
+        by = {each: "" if one is None else f", by {one.name}" for each, one in owners.items()}
+        return {
+            each.id: one_line(f"#{each.id} {each.file_name[:50]}, {each.mode}{by[each.person]}")
+            for each in submissions
+        }
 
     try:  # read once for everyone who types this number
         names = await context.snapshot.own(("numbers", typed), find)
@@ -109,11 +111,6 @@ async def any_submissions(interaction: Interaction, current: str) -> list[app_co
         return []
     ordered = sorted(names.items())
     return [app_commands.Choice(name=name[:_CHOICE_LENGTH], value=n) for n, name in ordered]
-
-
-def _with_owner(submission: Submission, owner: Person | None) -> str:
-    whose = "" if owner is None else f", by {owner.name}"
-    return one_line(f"#{submission.id} {submission.file_name[:50]}, {submission.mode}{whose}")
 
 
 async def own_tokens(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:

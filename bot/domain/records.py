@@ -245,8 +245,7 @@ class KnownPerson:
 
     identity: str
     name: str
-    handle: str = ""
-    """Their unique user name there."""
+    handle: str = ""  # their unique user name there
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,7 @@ async def reset_name(store: Store, decision: Decision, identity: str) -> Person:
     """
     person = await _find_person(store, identity)
     if not person.handle:
-        why = "Podium knows no user name of this person, only their identity; there is nothing else"
-        raise UserError("no-handle", f"{why} to show")
+        raise UserError("no-handle", "Podium knows no user name of this person to show instead")
     if not person.may_be_renamed:
         raise UserError("same-name", f"{person.name} is this person's user name already")
     noted = replace(decision, reason=f"{person.name}: {decision.reason}")
@@ -141,22 +140,16 @@ async def write_note(store: Store, viewer: Viewer, number: SubmissionId, text: s
     """
     note = text.replace("\r\n", "\n").strip()
     if viewer.sees_all and not note:
-        await _remove_note(store, viewer, number)
+        decision = Decision(viewer.person, "")
+        async with _audited(store, decision, "remove-note", f"submission {number}") as tx:
+            await tx.submissions.write_note(number, "")
         return
     await own_submission(store, viewer, number)
     if len(note) > LONGEST_NOTE:
-        words = f"the note has {len(note)} characters; at most {LONGEST_NOTE} are allowed"
-        raise UserError("too-large", words)
-    ban = await store.moderation.ban_of(viewer.person)
-    if ban is not None:
+        raise UserError("too-large", f"a note has at most {LONGEST_NOTE} characters")
+    if ban := await store.moderation.ban_of(viewer.person):
         raise ban.refusal
     await store.submissions.write_note(number, note)
-
-
-async def _remove_note(store: Store, viewer: Viewer, number: SubmissionId) -> None:
-    async with store.transaction() as tx:
-        await tx.submissions.write_note(number, "")
-        await tx.audit.record(viewer.person, "remove-note", f"submission {number}", "")
 
 
 async def requalify(store: Store, decision: Decision, submission: SubmissionId) -> None:

@@ -28,8 +28,7 @@ from bot.reports import blocks, escaping
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from bot.web.markup import with_line
 
-_HOUR_S = 3_600
-_DAY_S = 24 * _HOUR_S
+_DAY_S, _HOUR_S = 86_400, 3_600
 
 
 def time_left(span: timedelta) -> str:

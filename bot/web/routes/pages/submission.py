@@ -22,7 +22,7 @@ from bot.reports.profiles import Profile, profiles
 from bot.reports.standings import placement_line, standing_line
 from bot.reports.submission import VERDICT_WORDS, archives, evaluation_report, job_line, outcome
 from bot.services import comparison, standings, status
-from bot.services.shapes import shapes
+from bot.services.comparison import shapes
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
 from bot.web.markup import highlighted, statement

@@ -24,9 +24,11 @@ from bot.discord.pagination import PagedList
 from bot.discord.result_notices import NoticeButton
 from bot.discord.standings_view import PageDirection
 from bot.discord.unfinished import resume_unfinished
+from bot.domain.board import Viewer
 from bot.domain.ids import PublicationId, SubmissionId
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.scaffold import scaffold
+from bot.services.invites import create_invite_link
 from bot.services.publishing.publish import publish
 from tests.doubles.discord.kinds import ComponentKind, InteractionKind
 from tests.doubles.discord.limits import CALLBACK, FOLLOWUPS
@@ -75,6 +77,8 @@ class Stage:
     carol: Person
     submission: int
     zip: File
+    code: str
+    """Of an invite link for one person."""
 
     def values(self, name: str) -> dict[str, Value]:
         board = self.room.place.board.name
@@ -96,6 +100,7 @@ class Stage:
             "deadline": "2099-01-31",
             "gpus": "CPU",
             "record": True,
+            "code": self.code,
         }
         if name == "profile revoke":
             known["id"] = 1
@@ -171,7 +176,9 @@ async def stage() -> AsyncIterator[Stage]:
         with zipfile.ZipFile(archive, "w") as written:
             for name, text in scaffold("double").items():
                 written.writestr(f"double/{name}", text)
-        found = Stage(room, carol, made.id, File("double.zip", archive.getvalue()))
+        owner = Viewer(account, sees_all=True)
+        _, code = await create_invite_link(store, clock, owner, "wide", days=1, most=1)
+        found = Stage(room, carol, made.id, File("double.zip", archive.getvalue()), code)
         await asyncio.sleep(0.1)
         yield found
 
