@@ -96,7 +96,6 @@ class Stage:
             "most": 500,
             "minutes": 5,
             "name": "cup",
-            "code": "an invitation",
             "deadline": "2099-01-31",
             "gpus": "CPU",
             "record": True,
