@@ -239,7 +239,7 @@ def test_a_report_that_is_no_base64_is_refused(report: str) -> None:
 
 
 def test_a_case_has_one_number_only() -> None:
-    said = "test.10.status: fail\ntest.1٠.status: pass\ncheck: pass\n"
+    said = "test.10.status: fail\ntest.1\u0660.status: pass\ncheck: pass\n"
     passed = "".join(f"test.{number}.status: pass\n" for number in range(10))
     assert not read((passed + said).encode(), Step.TEST, 11)[10].passed
 
