@@ -66,7 +66,14 @@ def memory_of_process(thread: int) -> int:
 
 
 def shared_memory() -> int:
-    """Return the bytes of shared memory on this machine, also those that no process has mapped."""
+    """Return the bytes of the harness's shared memory, also those that no process has mapped.
+
+    Without a group of its own, it is that of the whole machine.
+    """
+    if (group := memory_group()) is not None:
+        with suppress(OSError, ValueError):
+            words = (group / "memory.stat").read_text().split()
+            return int(words[words.index("shmem") + 1])
     return _sum_kib("/proc/meminfo", {"Shmem:": 1})
 
 
@@ -204,6 +211,13 @@ def own_folders() -> dict[str, Path]:
             mounted = _ROOT / name if name else _ROOT
             found[name] = mounted / path.lstrip("/")
     return found
+
+
+def memory_group() -> Path | None:
+    """The folder of the group that counts the memory of the harness alone; None without one."""
+    folders = own_folders()
+    own = folders.get("memory", folders.get("", _ROOT))
+    return own if own.name.startswith(PREFIX) else None
 
 
 def _group_limits() -> dict[str, dict[str, int]]:
