@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.reference_times import Work
 from bot.domain.scoring import ScoreValue
-from bot.services.shapes import OtherRun, Shapes
+from bot.services.comparison import OtherRun, Shapes
 from bot.web.shapes import HEIGHT, WIDTH, roofline, shape_table
 from runners.contract.gpus import GPU_TYPES
 
