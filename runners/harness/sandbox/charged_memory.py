@@ -17,6 +17,7 @@ _FILES = (("memory.usage_in_bytes", "total_rss", "total_cache"), ("memory.curren
 """In cgroup version 1 and 2: the file with all memory, and the parts of it that are not counted."""
 _SHARED = b" /dev/zero (deleted)\n"
 """How Linux names shared memory that belongs to no file."""
+_UNMAPPED_SHARE, _UNMAPPED_LEAST = 4, 256 << 20
 _MAPS_MOST = 16 << 20  # bytes; the paths in a process's list of mappings can be very long
 
 
@@ -80,6 +81,15 @@ def _is_memory_file(link: Path) -> bool:
         if error.errno == errno.ENAMETOOLONG:  # the path of another file
             return False
         raise
+
+
+def unmapped_limit(memory: int) -> int:
+    """Return how many of the `memory` bytes that a program may use may be unmapped.
+
+    Linux frees its records for a process far more slowly than pages: after many forks of many
+    mappings, an exit takes seconds for each GiB.
+    """
+    return max(min(memory, _UNMAPPED_LEAST), memory // _UNMAPPED_SHARE)
 
 
 def unmapped_memory() -> int:

@@ -97,6 +97,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "landlock_add_rule": (445, 445),
     "landlock_create_ruleset": (444, 444),  # its rules are memory that no watchdog counts
     "landlock_restrict_self": (446, 446),
+    "mbind": (237, 235),  # its records of a file's pages are memory that no watchdog counts
     "memfd_secret": (447, 447),
     "migrate_pages": (256, 238),
     "modify_ldt": (154, None),
