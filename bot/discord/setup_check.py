@@ -27,7 +27,7 @@ NEEDED = {
     "manage_roles": "to create the roles Leaderboard Admin and Leaderboard Creator",
     "manage_channels": "to create #submissions",
 }
-"""Why the bot needs each permission, under discord.py's name of the permission."""
+"""Why the bot needs each permission, by discord.py's name for it."""
 
 
 def needed_permissions() -> discord.Permissions:
@@ -43,7 +43,7 @@ def missing_permissions(granted: int) -> tuple[str, ...]:
     return tuple(name.replace("_", " ").title() for name in NEEDED if not getattr(has, name))
 
 
-def invite_link(application: int) -> str:
+def bot_invite_link(application: int) -> str:
     """Return the link by which a guild's manager adds the bot."""
     return discord.utils.oauth_url(
         application, permissions=needed_permissions(), scopes=("bot", "applications.commands")
@@ -51,8 +51,9 @@ def invite_link(application: int) -> str:
 
 
 TIMEOUT_S = 3.0
+"""How long Discord may take for a request."""
 COPY_AGAIN = "copy DISCORD_TOKEN again from the application's Bot page"
-"""What to do when Discord rejects the token."""
+"""Advice for a token that Discord rejects."""
 _PAGE = 200
 """The most guilds in one response of Discord."""
 
@@ -99,15 +100,13 @@ class DiscordUnavailableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GuildGrant:
-    """A guild that the bot is in, and its missing permissions there.
-
-    `hides_admin` tells whether the role of admins lacks the permission to be offered `/admin`.
-    """
+    """A guild that the bot is in, and the permissions that it lacks there."""
 
     id: int
     name: str
     missing: tuple[str, ...]
     hides_admin: bool = False
+    """Whether Discord does not offer `/admin` to members of the role for admins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ async def check_setup(settings: DiscordSettings) -> SetupReport:
             last = page[-1].id
             if len(page) < _PAGE:
                 break
-        invite, public = invite_link(application.id), application.bot_public
+        invite, public = bot_invite_link(application.id), application.bot_public
         return SetupReport(application.name, invite, tuple(guilds), public)
 
 
@@ -148,9 +147,10 @@ _WELCOME = (
 
 
 async def welcome(settings: DiscordSettings, guild: int, board: str) -> str:
-    """Post the first message into a guild's #submissions, made if missing; return its link.
+    """Post a first message in a guild's #submissions, which is created if missing.
 
-    SetupError if the bot may not; DiscordUnavailableError if Discord does not answer.
+    Returns the link to the channel. SetupError if the bot lacks a permission;
+    DiscordUnavailableError if Discord does not answer.
     """
     async with _api_session(settings) as session:
         path = f"guilds/{guild}/channels"
@@ -169,8 +169,8 @@ async def _post(session: aiohttp.ClientSession, path: str, body: dict[str, objec
     async with session.post(path, json=body) as answer:
         if answer.status == HTTPStatus.FORBIDDEN:
             raise SetupError(
-                "the bot may not make #submissions or write in it; run `podium doctor`, which says "
-                "what permission is missing"
+                "the bot may not create #submissions or write in it; `podium doctor` names the "
+                "missing permission"
             )
         answer.raise_for_status()
         return await answer.read()

@@ -328,7 +328,7 @@ class InteractionRequest:
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A request that some process did not finish; `tries` counts the attempts that were begun."""
+    """A request that a process claimed and did not finish; `tries` counts the attempts begun."""
 
     id: str
     request: str

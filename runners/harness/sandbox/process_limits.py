@@ -15,7 +15,7 @@ KILL_S = 30.0
 """Seconds for killed processes to exit; with a GPU or large page tables it can take several."""
 _POLL_S = 1e-3
 _PAGE_TABLES = {"VmPTE:": 32}
-"""Page tables count several times: Linux needs long to undo those of files, which count nothing."""
+"""Page tables count 32 times: Linux takes long to free those of files, which do not count."""
 _RESIDENT = {"RssAnon:": 1, "RssShmem:": 1, "HugetlbPages:": 1, **_PAGE_TABLES}
 _PROPORTIONAL = {"Pss_Anon:": 1, "Pss_Shmem:": 1, "Private_Hugetlb:": 1, "Shared_Hugetlb:": 1}
 
@@ -88,7 +88,7 @@ def _share_of(thread: int) -> int:
 
 
 def _sum_kib(path: str, fields: Mapping[str, int]) -> int:
-    """Return the weighted sum of fields. A process's name may have any bytes, lines escaped."""
+    """Return the weighted sum of fields. A process's name can have any bytes but a line break."""
     try:
         lines = Path(path).read_bytes().decode(errors="replace").split("\n")
     except (FileNotFoundError, ProcessLookupError):

@@ -41,7 +41,7 @@ ROWS = 50
 _EVERYTHING = Viewer(NOBODY, sees_all=True)
 _PERIODS = {1: "Today", 7: "7 days", 30: "30 days"}
 _IN_PLACE = re.compile(r"/(submissions|people)/[0-9]{1,19}", re.ASCII)
-"""The pages on which admins decide in place."""
+"""The paths of the pages that have forms for admins."""
 _MOST, _MOST_MINUTES = 100_000, 525_600
 """The most submissions that a rate limit may allow, and the most minutes of its window."""
 
@@ -225,7 +225,7 @@ async def decide(request: Request, submitted: SmallForm, action: str) -> Respons
 
 
 def _back(fields: Fields) -> str:
-    """Return the page of a person or a submission whose form was sent; empty for `/admin`."""
+    """Return the page of a person or submission that had the form; empty for `/admin`."""
     back = fields.text("back")
     return back if _IN_PLACE.fullmatch(back) else ""
 
@@ -233,7 +233,7 @@ def _back(fields: Fields) -> str:
 async def _again(
     request: Request, submitted: SubmittedForm, action: str, fault: UserError
 ) -> Response:
-    """Show what is wrong, with the form as it was typed if it stands on a page of its own."""
+    """Show the error; if the form was on the page of a person or a submission, with the form."""
     fields = submitted.fields
     if not _back(fields):
         return await _page(request, submitted.browser, fault=fault)

@@ -20,7 +20,7 @@ from discord import app_commands
 from bot.discord import buttons, pagination, standings_view
 from bot.discord.interaction_claims import EXPIRED
 from bot.discord.pagination import PagedList
-from bot.discord.result_notices import NoticeButton
+from bot.discord.result_notifications import NotificationButton
 from bot.discord.standings_view import PageDirection
 from bot.discord.unfinished import resume_unfinished
 from bot.domain.ids import PublicationId, SubmissionId
@@ -281,7 +281,7 @@ async def every_button(here: Stage) -> dict[str, Begin]:
         standings_view.PageSelect(board, "CPU", ["places 1 to 10"], 0),
         standings_view.StandingsGpuSelect(board, 0, ["CPU"]),
         *(pagination.ListPageButton(each, "next", 0) for each in PagedList),
-        *(NoticeButton(each) for each in ("on", "off")),
+        *(NotificationButton(each) for each in ("on", "off")),
     ]
     registered = set(here.room.client._connection._view_store._dynamic_items.values())
     assert {type(each) for each in items} == registered
