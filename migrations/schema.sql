@@ -458,8 +458,14 @@ create table rate_limits (
     mode     text check (mode in ('test', 'benchmark', 'profile', 'ranked')),
     most     int not null check (most >= 1),
     window_s double precision not null check (window_s > 0),
-    unique nulls not distinct (board, mode)
+    person   bigint references people (id),
+    reason   text not null default '',
+    until    timestamptz,
+    unique nulls not distinct (board, mode, person)
 );
+comment on column rate_limits.person is 'The only person whom it limits; null: each person';
+comment on column rate_limits.reason is 'What that person is told';
+comment on column rate_limits.until is 'When it ends by itself; null: not until it is removed';
 comment on table rate_limits is 'Per person; null covers every board, or every mode';
 
 create table rooms (
@@ -1159,3 +1165,21 @@ comment on column invite_links.digest is 'A hash of the code, which is shown onc
 comment on column invite_links.most is 'The most people who can join by it';
 comment on column invite_links.uses is 'How many people have joined by it; people who were invited already do not count';
 create index invite_links_of_board on invite_links (board, id);
+
+-- What the Discord bot asked people, so that each of its processes can continue.
+
+create table questions (
+    id          text primary key,
+    asked       text not null,
+    action      text not null,
+    request     text not null,
+    content     bytea not null,
+    asked_at    timestamptz not null,
+    chosen      text[] not null,
+    answered_by text
+);
+comment on table questions is 'Questions below answers to commands, with the file that came with the command; for 15 minutes';
+comment on column questions.id is 'The interaction that asked';
+comment on column questions.asked is 'The credential of the person who may answer';
+comment on column questions.answered_by is 'The only interaction that may continue';
+create index questions_by_time on questions (asked_at);

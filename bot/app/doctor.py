@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bot.app.context import Requirement
 from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import SetupError, UserError
+from bot.ports import Store
 from bot.settings import Settings
 from bot.store.embedded.programs import package_folder
 from bot.store.errors import where
@@ -104,19 +105,23 @@ async def examine_server(
     return (Requirement("server", found=True, detail=detail),)
 
 
-async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, ...]:
-    """Return whether there is a token, and the bot's missing permissions in each guild."""
+async def examine_discord(
+    door: "DiscordSettings | None", store: Store | None = None
+) -> tuple[Requirement, ...]:
+    """Return whether there is a token, and each step of setting up the bot's guilds.
+
+    Without a store, only what Discord knows.
+    """
     if door is None:
-        remedy = "set it to run the Discord bot in `podium up`; see bot/discord/README.md"
-        return (
-            Requirement(
-                _DISCORD, found=False, detail="no DISCORD_TOKEN", remedy=remedy, optional=True
-            ),
-        )
-    from bot.discord.setup_check import COPY_AGAIN, DiscordUnavailableError, check_setup  # noqa: PLC0415 - half a second of imports
+        remedy = "`podium discord setup` asks for it; see bot/discord/README.md"
+        detail = "no DISCORD_TOKEN, and none is stored"
+        return (Requirement(_DISCORD, found=False, detail=detail, remedy=remedy, optional=True),)
+    from bot.discord.guild_check import examine_guilds  # noqa: PLC0415 - half a second of imports
+    from bot.discord.setup_check import COPY_AGAIN, DiscordUnavailableError, check_setup  # noqa: PLC0415 - the same
 
     try:
-        return tuple(_guild_requirements(await check_setup(door), door.trusted_guilds))
+        checkup = await check_setup(door)
+        steps = [each async for each in examine_guilds(door, checkup.guilds, store)]
     except SetupError as error:
         return (Requirement(_DISCORD, found=False, detail=str(error), remedy=COPY_AGAIN),)
     except DiscordUnavailableError as error:
@@ -124,6 +129,13 @@ async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, 
         return (
             Requirement(_DISCORD, found=False, detail=str(error), remedy=remedy, optional=True),
         )
+    return (
+        *_guild_requirements(checkup, door.trusted_guilds),
+        *(
+            Requirement(each.name, each.is_done, each.detail, each.remedy, optional=True)
+            for each in steps
+        ),
+    )
 
 
 def _guild_requirements(checkup: "SetupReport", trusted: frozenset[int]) -> Iterator[Requirement]:
@@ -136,14 +148,12 @@ def _guild_requirements(checkup: "SetupReport", trusted: frozenset[int]) -> Iter
     for guild in checkup.guilds:
         if guild.missing:
             yield _missing_permissions(guild, checkup.invite)
-        if guild.hides_admin:
-            yield _hidden_admin(guild)
     yield _trust(checkup, trusted)
 
 
 def _trust(checkup: "SetupReport", trusted: frozenset[int]) -> Requirement:
     """Return where the roles of the bot's servers give rights."""
-    name = f"{_DISCORD} roles"
+    name = f"{_DISCORD} rights"
     if trusted:
         known = [each.name for each in checkup.guilds if each.id in trusted]
         detail = f"give rights in {', '.join(known) or 'no guild: the bot is in none of them'}"
@@ -166,13 +176,6 @@ def _missing_permissions(guild: "GuildGrant", invite: str) -> Requirement:
     detail = f"the bot lacks {', '.join(guild.missing)}"
     remedy = f"grant them to its role, or invite it again: {invite}"
     name = f"{_DISCORD} guild {guild.name}"
-    return Requirement(name, found=False, detail=detail, remedy=remedy, optional=True)
-
-
-def _hidden_admin(guild: "GuildGrant") -> Requirement:
-    detail = "the role Leaderboard Admin lacks Manage Threads, so its members do not see `/admin`"
-    remedy = "give the role this permission, or allow `/admin` for it in the server's Integrations"
-    name = f"{_DISCORD} role in {guild.name}"
     return Requirement(name, found=False, detail=detail, remedy=remedy, optional=True)
 
 

@@ -13,7 +13,7 @@ from bot.app import doctor, doors, logs, worker
 from bot.app.context import OpenDoor, OpenPodium, RemoteServer, Requirement, RoundLimit, SystemClock
 from bot.app.runners import deploy_to_modal, open_runners
 from bot.app.servers import ServerDirectory
-from bot.domain.errors import SetupError, UserError
+from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.records import BackupContents
 from bot.domain.tasks.bundle import TaskBundle, read_zip
 from bot.settings import Settings
@@ -234,8 +234,19 @@ class Installation:
             *await doctor.examine_runners(self.runners(), strict=self.settings.strict_sandbox),
             *await doctor.examine_server(self.settings, lambda: worker.hello(self.settings)),
             *doctor.examine_web(self.settings),
-            *await doctor.examine_discord(doors.discord_settings(self.settings)),
+            *await self._discord_requirements(),
         )
+
+    async def _discord_requirements(self) -> tuple[Requirement, ...]:
+        """Examine the bot, with what the database knows, if there is one."""
+        door, is_shared = doors.discord_settings(self.settings), self.settings.database_url
+        try:
+            if door is not None and (is_shared or (self.data_dir / "postgres").exists()):
+                async with self.open() as podium:
+                    return await doctor.examine_discord(door, podium.store)
+        except (SetupError, StoreError):
+            pass  # `examine` reports the database
+        return await doctor.examine_discord(door)
 
     async def deploy_to_modal(self) -> str:
         """Deploy the app of the runner `modal`; return the address of its page.

@@ -180,8 +180,8 @@ async def wait_for_result(
 ) -> SubmissionStatus:
     """Return the result of a stored submission; without `wait`, its current status."""
     with _hint_on_exit(line, client, number):
+        await _tell_first(line, client, number)
         if wait:
-            await _warn(line, client, number)
             return await _follow_with_worker(line, client, number)
         hint = await client.worker_hint()
         if hint is not None:
@@ -189,11 +189,13 @@ async def wait_for_result(
         return await client.status(number)
 
 
-async def _warn(line: CommandLine, client: "Client", number: SubmissionId) -> None:
-    """Print the submission's warning at once."""
+async def _tell_first(line: CommandLine, client: "Client", number: SubmissionId) -> None:
+    """Print at once who may read the source, and the submission's warning."""
     with suppress(StoreError):  # the follower waits for Podium, with its own limit
-        if warning := (await client.status(number)).submission.warning:
-            line.say(f"warning: {warning}")
+        submission = (await client.status(number)).submission
+        line.say(f"submission #{number} is stored. {submission.consent.statement}")
+        if submission.warning:
+            line.say(f"warning: {submission.warning}")
 
 
 async def _follow_with_worker(

@@ -10,9 +10,9 @@ from bot.domain.noise import too_noisy
 from bot.domain.publication import PublishedDraft
 from bot.domain.records import BackupContents, FailedRun, HistoryEntry
 from bot.domain.scoring import ScoreValue, Standing, score
-from bot.domain.speedups import of_ratio, speed_up
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.tasks.lint import TaskReport
+from bot.domain.times import speed_up, speed_up_of
 from bot.reports.competition import leaderboard_names
 from runners.contract.evaluation import CaseResult, Evaluation, Timing
 from runners.contract.task import Mode, TaskDefinition
@@ -42,7 +42,7 @@ def case_json(case: CaseResult) -> Json:
     """Return one case; without a measurement, numbers are null and samples empty."""
     measured = case.measurement
     ratio = None if measured is None else measured.vs_reference
-    faster = None if ratio is None else of_ratio(ratio)
+    faster = None if ratio is None else speed_up_of(ratio)
     return {
         "spec": case.spec,
         "kind": case.kind.value,

@@ -109,8 +109,9 @@ class PodiumClient(discord.Client):
         await channels.prepare_guild(self.context, guild)
 
     async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
-        """Answer clicks that neither this process nor another one handles."""
-        await claims.answer_unhandled_click(interaction)
+        """Answer clicks and forms that neither this process nor another one handles."""
+        known = self._connection._view_store._dynamic_items  # noqa: SLF001  no public way
+        await claims.answer_unhandled(interaction, known)
 
     async def _publish_commands(self) -> None:
         """Register the commands with Discord, unless they are unchanged."""

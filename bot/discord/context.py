@@ -60,7 +60,7 @@ def interaction_key(interaction: Interaction) -> str:
     return f"{FRONT_END}:{interaction.id}"
 
 
-def request_json(interaction: Interaction, answers: Mapping[str, Any]) -> str:
+def request_json(interaction: Interaction) -> str:
     """Return the request without its token, to be dispatched again.
 
     It has only the ids of person and channel: their rights may change until then.
@@ -73,7 +73,6 @@ def request_json(interaction: Interaction, answers: Mapping[str, Any]) -> str:
         "user": interaction.user.id,
         "app_permissions": interaction.app_permissions.value,
         "attachment_size_limit": interaction.filesize_limit,
-        "answers": dict(answers),
         "message": _clicked(interaction.message),
     })  # fmt: skip
 

@@ -7,11 +7,12 @@ interaction all the same: that acknowledgement may be its own, if Discord's repl
 
 import asyncio
 import json
+import re
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -66,48 +67,31 @@ class ResumedInteraction:
 
     id: str
     owner: str
-    answers: Mapping[str, Any] = field(default_factory=dict)
 
 
 RESUMED: ContextVar[ResumedInteraction | None] = ContextVar("resumed", default=None)
 """Set while `unfinished.py` dispatches an interaction; the task of its command inherits it."""
 
 
-def earlier_answers(interaction: Interaction) -> Mapping[str, Any]:
-    """Return the person's answers to questions in the interrupted run, when it is resumed."""
-    resumed = RESUMED.get()
-    if resumed is None or resumed.id != interaction_key(interaction):
-        return {}
-    return resumed.answers
-
-
-def replying(
-    interaction: Interaction, command: Interaction | None = None, **answers: Sequence[str]
-) -> AbstractAsyncContextManager[InteractionReply]:
+def replying(interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
     """Claim and acknowledge, then send replies and errors that only this person sees.
 
-    For a click that answers a question, pass the command that asked and the answers: if this
-    process ends, that command runs again with them. SupersededError when another process holds
-    the claim.
+    SupersededError when another process holds the claim.
     """
-    return _claimed(interaction, command or interaction, answers, InteractionReply(interaction))
+    return _claimed(InteractionReply(interaction))
 
 
 def replacing(interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
-    """Claim and acknowledge a click; the reply then replaces the clicked message."""
-    return _claimed(interaction, interaction, {}, InteractionReply(interaction, is_filled=True))
+    """Claim and acknowledge a click; the clicked message may then be replaced."""
+    return _claimed(InteractionReply(interaction, is_filled=True))
 
 
 @asynccontextmanager
-async def _claimed(
-    interaction: Interaction,
-    command: Interaction,
-    answers: Mapping[str, Sequence[str]],
-    answer: InteractionReply,
-) -> AsyncIterator[InteractionReply]:
+async def _claimed(answer: InteractionReply) -> AsyncIterator[InteractionReply]:
     """Hold a lease while the block runs; show the block's errors."""
+    interaction = answer.interaction
     with bound_contextvars(request=f"discord-{interaction.id}"):
-        claim = InteractionClaim.of(interaction, request_json(command, answers))
+        claim = InteractionClaim.of(interaction, request_json(interaction))
         answer.save = claim.save_outcome
         await claim.begin(answer)
         done = False
@@ -119,7 +103,7 @@ async def _claimed(
                 except Exception as error:  # noqa: BLE001 - the interaction's outermost frame
                     # A bot that is shutting down cannot answer; the next process does.
                     done = not interaction.client.is_closed() and await _show_error(
-                        answer, error, later=claim.has_outcome or _is_repeatable(command)
+                        answer, error, later=claim.has_outcome or _is_repeatable(interaction)
                     )
         except TimeoutError:
             _log.warning("a lease was lost", action="interaction_late")
@@ -134,7 +118,7 @@ async def direct_response(interaction: Interaction) -> AsyncIterator[None]:
 
     Such a response, a form for example, must come within three seconds, so it is never resumed.
     """
-    claim = InteractionClaim.of(interaction, request_json(interaction, {}))
+    claim = InteractionClaim.of(interaction, request_json(interaction))
     try:
         await claim.begin_directly()
         yield
@@ -149,19 +133,30 @@ async def direct_response(interaction: Interaction) -> AsyncIterator[None]:
         await claim.end(done=True, pause=timedelta())
 
 
-_CLICKS = frozenset({discord.InteractionType.component, discord.InteractionType.modal_submit})
-GRACE_S = 2.0
-"""How long a click may wait for its handler, in any process of the bot; Discord waits 3 s."""
+GRACE_S = 1.0
+"""How long after it was sent a form waits for its handler, in any process; Discord waits 3 s."""
+_LEAST_GRACE_S = 0.1
+"""How long it waits here even if it came late: the handler of this process has just started."""
 EXPIRED = "This menu has expired. Please run the command again."
 _HANDLED = "handled"
 """The key in `Interaction.extras` of an interaction that a handler of this process has."""
 
 
-async def answer_unhandled_click(interaction: Interaction) -> None:
-    """Answer a click that no process handles, instead of Discord's "This interaction failed"."""
-    if interaction.type not in _CLICKS:
+async def answer_unhandled(interaction: Interaction, known: Iterable[re.Pattern[str]]) -> None:
+    """Answer a click or form without a handler, instead of Discord's "This interaction failed".
+
+    Every process has the handlers of all buttons and menus, whose ids are `known`. A form's is in
+    the process that opened it, perhaps another one than this.
+    """
+    if interaction.type is discord.InteractionType.component:
+        custom_id = str(dict(interaction.data or {}).get("custom_id", ""))
+        if any(each.fullmatch(custom_id) for each in known):
+            return
+    elif interaction.type is not discord.InteractionType.modal_submit:
         return
-    await asyncio.sleep(GRACE_S)
+    else:
+        age_s = (context_of(interaction).clock.now() - interaction.created_at).total_seconds()
+        await asyncio.sleep(min(max(GRACE_S - age_s, _LEAST_GRACE_S), GRACE_S))
     if interaction.extras.get(_HANDLED) or interaction.client.is_closed():
         return
     with suppress(responses.SupersededError):
@@ -322,10 +317,10 @@ async def _defer(answer: InteractionReply) -> None:
             return
 
 
-def _is_repeatable(command: Interaction) -> bool:
+def _is_repeatable(interaction: Interaction) -> bool:
     """Return whether another process has a handler for it: a command, or a button of its own id."""
-    data: Mapping[str, Any] = command.data or {}
-    is_command = command.type is discord.InteractionType.application_command
+    data: Mapping[str, Any] = interaction.data or {}
+    is_command = interaction.type is discord.InteractionType.application_command
     return is_command or str(data.get("custom_id", "")).startswith(LASTING)
 
 

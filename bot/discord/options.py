@@ -1,21 +1,17 @@
-"""What people choose from: options with autocompletion, and menus of GPU types."""
+"""Options of commands with autocompletion; parts of menus and forms."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import discord
 from discord import app_commands
-from typing_extensions import override
 
 from bot.discord.context import Interaction, context_of
-from bot.discord.interaction_claims import replacing, replying
-from bot.discord.responses import InteractionReply
 from bot.discord.roles import ADMIN, has_role, typing_viewer, user_credential
 from bot.domain.board import NOBODY, Board
 from bot.domain.competition import Competition
-from bot.domain.errors import StoreError, UserError
+from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.reports.escaping import one_line
 from bot.services.competitions import visible_competitions
@@ -169,115 +165,6 @@ def menu_label(gpus: Sequence[str]) -> str:
 
 FormField: TypeAlias = discord.ui.Label[Any]
 """A field of a form, with its label."""
-MENU_S = 840.0
-"""Seconds after which a menu expires: 14 minutes, because Discord's token is valid for 15."""
-
-Continuation: TypeAlias = Callable[[InteractionReply, tuple[str, ...]], Awaitable[None]]
-
-
-class Question(discord.ui.View):
-    """A message with a button that continues once, with the current choice."""
-
-    def __init__(self, then: Continuation, label: str) -> None:
-        super().__init__(timeout=MENU_S)
-        self.then = then
-        self.add_item(ContinueButton(label))
-
-    def chosen(self) -> tuple[str, ...]:
-        """Return the current choice; UserError when it is incomplete."""
-        return ()
-
-    def acknowledge(
-        self, interaction: Interaction
-    ) -> AbstractAsyncContextManager[InteractionReply]:
-        """Acknowledge the click on the button."""
-        return replying(interaction)
-
-    async def proceed(self, interaction: Interaction) -> None:
-        """Continue once with the current choice."""
-        async with self.acknowledge(interaction) as answer:
-            chosen = self.chosen()
-            if self.is_finished():
-                raise UserError("answered", "this was already answered; run the command again")
-            self.stop()
-            await self.then(answer, chosen)
-
-
-class GpuMenus(Question):
-    """Menus for the GPU types, 25 in each, and a button to continue."""
-
-    def __init__(
-        self,
-        gpus: Sequence[str],
-        then: Continuation,
-        *,
-        label: str = "Submit",
-        selected: Collection[str] = (),
-    ) -> None:
-        super().__init__(then, label)
-        self.menus = [GpuSelect(part, selected) for part in split_into_menus(gpus)]
-        for menu in self.menus:
-            self.add_item(menu)
-        self.left_out = tuple(gpus[sum(len(menu.options) for menu in self.menus) :])
-        """GPU types that do not fit into the menus; they can be given as an option."""
-
-    @override
-    def chosen(self) -> tuple[str, ...]:
-        if not self.picked:
-            raise UserError("choose-gpu", "choose at least one GPU type, then press the button")
-        return self.picked
-
-    @property
-    def picked(self) -> tuple[str, ...]:
-        """Return the current choice, which may be empty."""
-        return tuple(gpu for menu in self.menus for gpu in menu.picked)
-
-    def with_left_out(self, question: str) -> str:
-        """Return the question, and how to choose GPU types that do not fit into the menus."""
-        if not self.left_out:
-            return question
-        return f"{question} ({len(self.left_out)} more; name them with the option `gpus`)"
-
-
-class GpuSelect(discord.ui.Select["GpuMenus"]):
-    """A menu of up to 25 GPU types with multiple choice."""
-
-    def __init__(self, gpus: Sequence[str], selected: Collection[str]) -> None:
-        super().__init__(
-            placeholder=menu_label(gpus),
-            min_values=0,
-            max_values=len(gpus),
-            options=[
-                discord.SelectOption(label=gpu, value=gpu, default=gpu in selected) for gpu in gpus
-            ],
-        )
-        self.selected = [gpu for gpu in gpus if gpu in selected]
-        """The choice until it is changed: Discord reports only changes."""
-
-    @property
-    def picked(self) -> list[str]:
-        """Return the current choice."""
-        return self.values or self.selected
-
-    @override
-    async def callback(self, interaction: Interaction) -> None:
-        """Keep the choice until the button is pressed."""
-        self.selected = []
-        async with replacing(interaction):
-            pass
-
-
-class ContinueButton(discord.ui.Button["Question"]):
-    """The button that continues with the choice."""
-
-    def __init__(self, label: str) -> None:
-        super().__init__(label=label, style=discord.ButtonStyle.primary, row=4)
-
-    @override
-    async def callback(self, interaction: Interaction) -> None:
-        """Pass the click to the question."""
-        if self.view is not None:
-            await self.view.proceed(interaction)
 
 
 def text_field(text: str, *, about: str | None = None, required: bool = True) -> FormField:

@@ -1,6 +1,6 @@
-"""The permissions that the bot needs, and what `podium doctor` finds in each guild."""
+"""The permissions that the bot needs, and what Discord says of its guilds without a gateway."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -12,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from bot.discord.channels import SUBMISSIONS
 from bot.discord.context import ADMIN_NEEDS, DiscordSettings
+from bot.discord.roles import ADMIN, CREATOR
 from bot.domain.errors import SetupError
 
 NEEDED = {
@@ -24,8 +25,8 @@ NEEDED = {
     "attach_files": "to send long logs, task files and plots",
     "embed_links": "to show link previews",
     "read_message_history": "to edit its own messages after a restart",
-    "manage_roles": "to create the roles Leaderboard Admin and Leaderboard Creator",
-    "manage_channels": "to create #submissions",
+    "manage_roles": f"to create the roles {ADMIN} and {CREATOR}",
+    "manage_channels": f"to create #{SUBMISSIONS}",
 }
 """Why the bot needs each permission, by discord.py's name for it."""
 
@@ -66,12 +67,21 @@ class _Application(BaseModel):
     bot_public: bool = False
 
 
-class _Channel(BaseModel):
+class _Overwrite(BaseModel):
+    """What a channel changes for a role or a member."""
+
+    id: int
+    allow: int
+    deny: int
+
+
+class GuildChannel(BaseModel):
     """The fields of a channel that are used here."""
 
     id: int
     name: str = ""
     type: int
+    permission_overwrites: tuple[_Overwrite, ...] = ()
 
 
 class _Guild(BaseModel):
@@ -82,16 +92,28 @@ class _Guild(BaseModel):
     permissions: int
 
 
-class _Role(BaseModel):
+class GuildRole(BaseModel):
     """The fields of a role that are used here."""
 
+    id: int
     name: str
     permissions: int
 
 
-_ADMIN = "Leaderboard Admin"
+class _Member(BaseModel):
+    """The fields of a member that are used here."""
+
+    roles: tuple[int, ...]
+
+
+class _User(BaseModel):
+    """The fields of a user that are used here."""
+
+    id: int
+
+
 _GUILDS = TypeAdapter(tuple[_Guild, ...])
-_ROLES = TypeAdapter(tuple[_Role, ...])
+_ROLES = TypeAdapter(tuple[GuildRole, ...])
 
 
 class DiscordUnavailableError(Exception):
@@ -105,8 +127,6 @@ class GuildGrant:
     id: int
     name: str
     missing: tuple[str, ...]
-    hides_admin: bool = False
-    """Whether Discord does not offer `/admin` to members of the role for admins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +150,7 @@ async def check_setup(settings: DiscordSettings) -> SetupReport:
         guilds: list[GuildGrant] = []
         last = 0
         while page := await _guilds(session, last):
-            guilds += [await _grant(session, each) for each in page]
+            guilds += [_grant(each) for each in page]
             last = page[-1].id
             if len(page) < _PAGE:
                 break
@@ -138,7 +158,7 @@ async def check_setup(settings: DiscordSettings) -> SetupReport:
         return SetupReport(application.name, invite, tuple(guilds), public)
 
 
-_CHANNELS = TypeAdapter(tuple[_Channel, ...])
+_CHANNELS = TypeAdapter(tuple[GuildChannel, ...])
 _WELCOME = (
     "Podium is here: leaderboards for GPU kernels. Try `/leaderboard template "
     "leaderboard_name:{board}`, then `/leaderboard submit ranked` with the file. "
@@ -159,7 +179,7 @@ async def welcome(settings: DiscordSettings, guild: int, board: str) -> str:
         found = next((each for each in texts if each.name == SUBMISSIONS), None)
         if found is None:
             body: dict[str, object] = {"name": SUBMISSIONS, "type": 0}
-            found = _Channel.model_validate_json(await _post(session, path, body))
+            found = GuildChannel.model_validate_json(await _post(session, path, body))
         body = {"content": _WELCOME.format(board=board), "allowed_mentions": {"parse": []}}
         await _post(session, f"channels/{found.id}/messages", body)
         return f"https://discord.com/channels/{guild}/{found.id}"
@@ -176,13 +196,55 @@ async def _post(session: aiohttp.ClientSession, path: str, body: dict[str, objec
         return await answer.read()
 
 
-async def _grant(session: aiohttp.ClientSession, guild: _Guild) -> GuildGrant:
-    roles = _ROLES.validate_json(await _get(session, f"guilds/{guild.id}/roles"))
-    hides = any(each.name == _ADMIN and not _offers_admin(each.permissions) for each in roles)
-    return GuildGrant(guild.id, guild.name, missing_permissions(guild.permissions), hides)
+def _grant(guild: _Guild) -> GuildGrant:
+    return GuildGrant(guild.id, guild.name, missing_permissions(guild.permissions))
 
 
-def _offers_admin(granted: int) -> bool:
+@dataclass(frozen=True, slots=True)
+class GuildState:
+    """A guild's roles and channels, and who the bot is there."""
+
+    guild: int
+    roles: tuple[GuildRole, ...]
+    channels: tuple[GuildChannel, ...]
+    bot: int
+    bot_roles: frozenset[int]
+
+    def may_write(self, channel: GuildChannel) -> bool:
+        """Return whether the bot can see a channel and write in it."""
+        held = {self.guild, *self.bot_roles}  # everyone has the role with the guild's id
+        granted = 0
+        for role in self.roles:
+            granted |= role.permissions if role.id in held else 0
+        if discord.Permissions(granted).administrator:
+            return True
+        for ids in ({self.guild}, self.bot_roles, {self.bot}):  # later ones count more
+            changes = [each for each in channel.permission_overwrites if each.id in ids]
+            for each in changes:
+                granted &= ~each.deny
+            for each in changes:
+                granted |= each.allow
+        has = discord.Permissions(granted)
+        return has.view_channel and has.send_messages
+
+
+async def guild_states(settings: DiscordSettings, guilds: Sequence[int]) -> tuple[GuildState, ...]:
+    """Return the roles and channels of guilds; errors are those of `check_setup`."""
+    async with _api_session(settings) as session:
+        me = _User.model_validate_json(await _get(session, "users/@me")).id
+        return tuple([await _state(session, each, me) for each in guilds])
+
+
+async def _state(session: aiohttp.ClientSession, guild: int, me: int) -> GuildState:
+    path = f"guilds/{guild}"
+    roles = _ROLES.validate_json(await _get(session, f"{path}/roles"))
+    channels = _CHANNELS.validate_json(await _get(session, f"{path}/channels"))
+    member = _Member.model_validate_json(await _get(session, f"{path}/members/{me}"))
+    return GuildState(guild, roles, channels, me, frozenset(member.roles))
+
+
+def offers_admin(granted: int) -> bool:
+    """Return whether Discord offers `/admin` to people with these permissions."""
     has = discord.Permissions(granted)
     return has.administrator or has.is_superset(ADMIN_NEEDS)
 

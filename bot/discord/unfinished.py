@@ -104,7 +104,7 @@ async def _resume(
         return
     if not await context.store.interactions.begin(unfinished.id, owner, context.lease):
         return
-    reset = RESUMED.set(ResumedInteraction(unfinished.id, owner, request["answers"]))
+    reset = RESUMED.set(ResumedInteraction(unfinished.id, owner))
     try:
         state.parse_interaction_create(payload)  # the command's task inherits `RESUMED`
     finally:

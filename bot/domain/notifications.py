@@ -20,8 +20,7 @@ from bot.domain.scoring import (
     rank_entrants,
     records,
 )
-from bot.domain.speedups import show_score, show_speed_up
-from bot.domain.times import show_deadline
+from bot.domain.times import show_deadline, show_score, show_speed_up
 
 LOWEST_ANNOUNCED_RANK = 10
 """The lowest rank whose loss may be announced."""

@@ -161,10 +161,11 @@ class AuditPage:
 
 @dataclass(frozen=True, slots=True)
 class NamedLimit:
-    """A limit with the name of its board; None for one that covers every board."""
+    """A limit with the name of its board and its only person; None if it covers all of them."""
 
     limit: RateLimit
     board: str | None
+    person: Person | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +246,7 @@ class KnownPerson:
 
     identity: str
     name: str
-    handle: str = ""
-    """Their unique user name there."""
+    handle: str = ""  # their unique user name there
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +324,19 @@ class InteractionRequest:
     token: str = field(repr=False)
     """A secret: with it, anyone can reply as the bot."""
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an interaction asked a person, for as long as its token: what it needs to continue."""
+
+    id: str
+    asked: str
+    action: str
+    request: str
+    content: bytes = field(repr=False)
+    at: datetime
+    chosen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,16 +192,26 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """At most `most` submissions of one person per window; None covers every board or mode."""
+    """At most `most` submissions of one person per window; None covers every board or mode.
+
+    With a `person` it limits only them. They are told the reason, and it ends by itself at `until`.
+    """
 
     most: int
     window: timedelta
     board: BoardId | None = None
     mode: Mode | None = None
+    person: PersonId | None = None
+    reason: str = ""
+    until: datetime | None = None
 
     def __post_init__(self) -> None:
         if self.most < 1 or self.window <= timedelta(0):
             raise ValueError("a limit needs a number of at least 1 and a window longer than 0")
+
+    def lasts(self, now: datetime) -> bool:
+        """Return whether it has not ended."""
+        return self.until is None or self.until > now
 
     @property
     def window_words(self) -> str:
@@ -214,14 +224,25 @@ class RateLimit:
         what = f"{self.mode} {plain}" if self.mode else plain
         verb = "is" if self.most == 1 else "are"
         where = " to this leaderboard" if self.board else ""
-        lifts_at = oldest + self.window
+        lifts_at = min(filter(None, (oldest + self.window, self.until)))
         when = f"in {show_span(max(1.0, (lifts_at - now).total_seconds()))}"
+        why, moments = self._why()
         return UserError(
             "rate-limit",
-            f"at most {self.most} {what}{where} {verb} allowed in {self.window_words}; submit "
+            f"{why}at most {self.most} {what}{where} {verb} allowed in {self.window_words}; submit "
             f"again {when}",
-            {when: lifts_at},
+            {when: lifts_at, **moments},
         )
+
+    def _why(self) -> tuple[str, dict[str, datetime]]:
+        """Return why only this person is limited, and the moments that this names."""
+        if self.person is None:
+            return "", {}
+        limited = "an admin limited your submissions"
+        if self.until is None:
+            return f"{limited}: {self.reason}; ", {}
+        end = f"until {show_deadline(self.until)}"
+        return f"{limited} {end}: {self.reason}; ", {end: self.until}
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,13 +157,15 @@ class Moderation(Protocol):
         """Return the roles and channels by guild and purpose, even deleted ones."""
 
     async def set_limit(self, limit: RateLimit) -> None:
-        """Set the limit of this board and mode."""
+        """Set the limit of this board, mode and person."""
 
-    async def drop_limit(self, board: BoardId | None, mode: Mode | None) -> bool:
-        """Remove a limit; False when there was none."""
+    async def drop_limit(
+        self, board: BoardId | None, mode: Mode | None, person: PersonId | None = None
+    ) -> bool:
+        """Remove a limit; False when there was none that has not ended."""
 
     async def limits(self) -> tuple[RateLimit, ...]:
-        """Return every limit, the wider ones first."""
+        """Return every limit that has not ended, the wider ones first."""
 
     async def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime

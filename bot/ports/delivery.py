@@ -6,7 +6,7 @@ from typing import Protocol
 
 from bot.domain.ids import JobId, NotificationId, PersonId, SubmissionId
 from bot.domain.notifications import Delivery, Notification, NotificationKind
-from bot.domain.records import InteractionRequest, OpenRequest, UnannouncedScore
+from bot.domain.records import InteractionRequest, OpenRequest, Question, UnannouncedScore
 from bot.domain.submission import Display, KeptAnswer, ThreadKey
 
 
@@ -152,5 +152,20 @@ class Interactions(Protocol):
     async def drop_token(self, interaction: str) -> bool:
         """Delete the token of a finished request; False if there is none."""
 
+    async def ask(self, question: Question) -> None:
+        """Store a question; one of this interaction that is already stored stays."""
+
+    async def question(self, interaction: str) -> Question | None:
+        """Return what an interaction asked; None once it has expired."""
+
+    async def choose(self, interaction: str, offered: Sequence[str], chosen: Sequence[str]) -> None:
+        """Replace that part of the choice which was `offered`."""
+
+    async def answer_question(self, interaction: str, by: str) -> bool:
+        """Note that an interaction answers the question; False if another one did before."""
+
     async def delete_finished(self) -> int:
-        """Delete expired tokens, and requests that were done long ago; return how many."""
+        """Delete expired tokens and questions, and requests that were done long ago.
+
+        Return how many.
+        """

@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from bot.domain import records
-from bot.domain.accounts import Token
+from bot.domain.accounts import Person, Token
 from bot.domain.costs import NamedQuota
 from bot.domain.job import Worker
 from bot.domain.scoring import pool_of
+from bot.domain.times import show_deadline
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.escaping import as_file, escape_formula
 from bot.reports.submission import VERDICT_WORDS
@@ -136,14 +137,19 @@ def _ago(then: datetime, now: datetime) -> str:
 _LIMITS = (Column("board"), Column("mode"), Column("most", numeric=True), Column("in"))
 _QUOTAS = (Column("board"), Column("GPU"), Column("of"), Column("most", numeric=True))
 _PAUSES = (Column("paused"), Column("why"))
+_OWN_LIMITS = (Column("who"), Column("account"), Column("most"), Column("why"))
 _BANS = (Column("who"), Column("account"), Column("why"))
 
 
 def submission_rules_report(rules: records.SubmissionRules) -> Report:
     """Return a table each of limits, quotas, pauses and bans, if there are any."""
     blocks: list[Block] = []
-    if rules.limits:
-        blocks.append(Table("limits per person", _LIMITS, tuple(map(_limit_row, rules.limits))))
+    rows = tuple(_limit_row(each) for each in rules.limits if each.person is None)
+    if rows:
+        blocks.append(Table("limits per person", _LIMITS, rows))
+    rows = tuple(_own_limit_row(each, each.person) for each in rules.limits if each.person)
+    if rows:
+        blocks.append(Table("limits of one person", _OWN_LIMITS, rows))
     if rules.quotas:
         blocks.append(Table("GPU time a day", _QUOTAS, tuple(map(_quota_row, rules.quotas))))
     pauses = _pauses(rules)
@@ -160,6 +166,13 @@ def _limit_row(each: records.NamedLimit) -> tuple[str, ...]:
     limit = each.limit
     mode = limit.mode or "all modes"
     return each.board or "all boards", mode, str(limit.most), limit.window_words
+
+
+def _own_limit_row(each: records.NamedLimit, person: Person) -> tuple[str, ...]:
+    limit, (board, mode, most, window) = each.limit, _limit_row(each)
+    end = "" if limit.until is None else f" (until {show_deadline(limit.until)})"
+    what = f"{most} in {window}, {board}, {mode}"
+    return person.name, person.identity, what, f"{limit.reason}{end}"
 
 
 def _quota_row(each: NamedQuota) -> tuple[str, ...]:

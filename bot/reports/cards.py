@@ -8,8 +8,7 @@ from typing import Final
 from bot.domain.board import Board
 from bot.domain.leaderboard import BoardStandings, OwnStanding, Placement
 from bot.domain.scoring import ScoreValue
-from bot.domain.speedups import show_score, speed_up
-from bot.domain.times import ordinal, show_factor
+from bot.domain.times import ordinal, show_factor, show_score, speed_up
 
 ROWS = 3
 

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from bot.domain.records import ComparedSubmission, SubmissionComparison
 from bot.domain.scoring import is_ahead
-from bot.domain.speedups import show_score, show_speed_up
+from bot.domain.times import show_score, show_speed_up
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.escaping import clean
 from bot.reports.submission import VERDICT_WORDS

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from bot.domain.confirmation import Confirmation, ConfirmationState, LostPlace
 from bot.domain.finals import Final
 from bot.domain.scoring import Outcome, PairRatio
-from bot.domain.speedups import show_score
 from bot.domain.status import JobStatus, SubmissionStatus
-from bot.domain.times import ordinal, show_span
+from bot.domain.times import ordinal, show_score, show_span
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 
 _PENDING_COLUMNS = (

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
-from bot.domain.speedups import show_score, show_speed_up
 from bot.domain.submission import SubmissionState
-from bot.domain.times import common_unit, ordinal
+from bot.domain.times import common_unit, ordinal, show_score, show_speed_up
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
 from bot.reports.charts import DAY, points
 from bot.reports.confirmations import STATE_WORDS

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from bot.domain.noise import too_noisy
-from bot.domain.speedups import of_ratio, show
+from bot.domain.times import describe_speed_up, speed_up_of
 from runners.contract.comparison import NOISY_MOST
 from runners.contract.evaluation import Environment, Evaluation, Isolation
 
@@ -69,7 +69,7 @@ def turn_lines(evaluation: Evaluation) -> Iterator[str]:
     for case in evaluation.cases:
         measured = case.measurement
         if measured is not None and measured.vs_reference is not None:
-            speedup = show(of_ratio(measured.vs_reference))
+            speedup = describe_speed_up(speed_up_of(measured.vs_reference))
             yield f"{case.spec}: {speedup} vs reference, timed in turn with it"
         if measured is not None and measured.left_out:
             calls = measured.left_out + sum(map(len, measured.samples))

@@ -13,9 +13,8 @@ from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.names import cut_name
 from bot.domain.records import StoredFile
 from bot.domain.scoring import ScoreValue, Standing, judged
-from bot.domain.speedups import show_score, show_speed_up
 from bot.domain.status import JobStatus, SubmissionStatus, is_public, numbered
-from bot.domain.times import ordinal, show_time
+from bot.domain.times import ordinal, show_score, show_speed_up, show_time
 from bot.reports import submission
 from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines, pending_table

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.records import FailedRun
 from bot.domain.scoring import ScoreValue, Standing
-from bot.domain.speedups import show_score, show_speed_up, speed_up
-from bot.domain.times import ordinal, show_deadline, show_time
+from bot.domain.times import ordinal, show_deadline, show_score, show_speed_up, show_time, speed_up
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.confirmations import final_line, pending_table
 from bot.reports.escaping import escape_formula, one_line

@@ -13,10 +13,9 @@ from bot.domain.job import JobState
 from bot.domain.noise import too_noisy
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted, ended_early, judged
-from bot.domain.speedups import show_score
 from bot.domain.status import JobStatus, SubmissionStatus, numbered
 from bot.domain.submission import SubmissionState
-from bot.domain.times import show_span, show_time
+from bot.domain.times import show_score, show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines
 from bot.reports.machine import kernel_lines, machine_lines, noisy_lines, turn_lines

@@ -118,7 +118,7 @@ async def delete_account(store: Store, clock: Clock, person: PersonId) -> tuple[
     for submission in unfinished:
         await store.jobs.request_cancel(submission)
     submitted = await _submissions(store, person)
-    await _require_uncounted(store, clock, submitted)
+    await _require_uncounted(store, clock, person, submitted)
     pending = await store.confirmations.concerning([each.id for each in submitted])
     if await store.jobs.unfinished_of(person) or any(each.is_pending for each in pending):
         raise UserError(
@@ -130,9 +130,14 @@ async def delete_account(store: Store, clock: Clock, person: PersonId) -> tuple[
     return threads
 
 
-async def _require_uncounted(store: Store, clock: Clock, submitted: Sequence[Submission]) -> None:
+async def _require_uncounted(
+    store: Store, clock: Clock, person: PersonId, submitted: Sequence[Submission]
+) -> None:
     """Raise UserError while a limit or quota counts a submission: a new account would be free."""
-    windows = [each.window for each in await store.moderation.limits()]
+    limits = await store.moderation.limits()
+    if any(each.person == person for each in limits):
+        raise UserError("limited", "you are limited; ask an admin to delete your account")
+    windows = [each.window for each in limits if each.person is None]
     if await store.costs.quotas():
         windows.append(_DAY)
     if not windows or not submitted:

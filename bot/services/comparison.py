@@ -1,23 +1,27 @@
-"""Compares two submissions, and suggests which ones to compare.
+"""Compares two submissions, and the benchmarks of one with those of others.
 
 `compare` accepts any two submission numbers and refuses hidden sources.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId, is_system_submission
 from bot.domain.records import ComparedSubmission, HistoryEntry, SubmissionComparison
-from bot.domain.scoring import Standing
+from bot.domain.reference_times import Work, work_by_spec
+from bot.domain.scoring import ScoreValue, Standing, judged
+from bot.domain.status import SubmissionStatus
+from bot.domain.submission import Submission
 from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, side_by_side, unified
 from bot.ports import Clock, Store
 from bot.services.history import history_of
 from bot.services.lookup import board_of, find_submission, visible_submission
-from bot.services.standings import leaderboard
+from bot.services.standings import leaderboard, task_version
 from bot.services.status import Source, shows_sources, source
+from runners.contract.evaluation import Evaluation
 
 MOST_LINES = 10_000
 """The most lines of a source that is compared; longer comparisons are unreadable."""
@@ -143,3 +147,73 @@ async def _fastest(
     entries = (await leaderboard(store, board.task_version, gpu)).entries
     others = [each for each in entries if each.score.person not in without]
     return tuple(others[:_FASTEST])
+
+
+Times = Mapping[str, ScoreValue]
+"""The judge's time of each benchmark, by its spec."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRun:
+    """A run that a submission is compared with; `submission` is None for the task's reference."""
+
+    name: str
+    times: Times
+    submission: SubmissionId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTimes:
+    """The other runs on one GPU type, and the work of each benchmark, by its spec, if known."""
+
+    others: tuple[OtherRun, ...] = ()
+    work: Mapping[str, Work] | None = None
+
+
+def times_of(evaluation: Evaluation) -> Times:
+    """Return the judge's time of each benchmark that passed."""
+    return {
+        each.spec: judged(each.measurement)
+        for each in evaluation.cases
+        if each.measurement is not None
+    }
+
+
+async def other_times(
+    store: Store, viewer: Viewer, shown: SubmissionStatus, gpu: str
+) -> OtherTimes:
+    """Return the times of the reference, the leader and the viewer's best, if they are other runs.
+
+    A viewer who no longer sees the board gets none, not even for their own submission.
+    """
+    submission = shown.submission
+    if not shown.board.visible_to(viewer):
+        return OtherTimes()
+    task = (await task_version(store, submission.task_version)).definition
+    others = [each async for each in _others(store, viewer.person, submission, gpu) if each.times]
+    return OtherTimes(tuple(others), work_by_spec(task, gpu))
+
+
+async def _others(
+    store: Store, viewer: PersonId, submission: Submission, gpu: str
+) -> AsyncIterator[OtherRun]:
+    reference = await store.references.of(submission.task_version, gpu)
+    if reference is not None and reference.submission and reference.value:
+        yield OtherRun("reference", await _times(store, reference.submission, gpu))
+    entries = (await leaderboard(store, submission.task_version, gpu)).entries
+    own = [each for each in entries[1:] if each.score.person == viewer]
+    for name, found in (("first", entries[:1]), ("your best", own)):
+        for each in found:
+            number = each.score.submission
+            if number != submission.id:
+                yield OtherRun(name, await _times(store, number, gpu), number)
+
+
+async def _times(store: Store, number: SubmissionId, gpu: str) -> Times:
+    return (await times_by_gpu(store, number)).get(gpu, {})
+
+
+async def times_by_gpu(store: Store, number: SubmissionId) -> dict[str, Times]:
+    """Return a submission's times by GPU type; the caller checks what the viewer may see."""
+    stored = await store.results.evaluations(number)
+    return {each.gpu: times_of(each.evaluation) for each in stored}

@@ -141,13 +141,16 @@ class PersonProfile:
 
 
 async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> PersonProfile:
-    """Return a profile; UserError `unknown-person` when the viewer may not know of the person."""
+    """Return a profile; UserError `unknown-person` when the viewer may not know of the person.
+
+    Admins know of everyone.
+    """
     person = await store.people.get(person_id)
     own = person_id == viewer.person
     boards = {each.id: each for each in await visible_boards(store, viewer)}
     newest = await history_of(store, person_id, limit=_MOST_SHOWN if own else _MOST_READ)
     past = [each for each in newest if own or _is_shown(each, boards, viewer)]
-    if person is None or not (own or past):
+    if person is None or not (own or past or viewer.sees_all):
         raise UserError(
             "unknown-person", f"person {person_id} has no submissions on these leaderboards"
         )

@@ -3,7 +3,7 @@
 import secrets
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.domain.accounts import Person
 from bot.domain.board import Board, Viewer
@@ -43,9 +43,7 @@ async def ban(
 
     UserError when no person has this identity, and for one's own account.
     """
-    person = await _person_id(store, identity)
-    if person == decision.actor:
-        raise UserError("own-account", "this is your own account; choose another person")
+    person = await _other_person(store, decision, identity)
     ban = Ban(decision.reason, until)
     noted = replace(decision, reason=ban.words)
     async with _audited(store, noted, "ban", f"person {identity}") as tx:
@@ -74,8 +72,7 @@ async def reset_name(store: Store, decision: Decision, identity: str) -> Person:
     """
     person = await _find_person(store, identity)
     if not person.handle:
-        why = "the name cannot be reset: Podium knows no user name of this person to replace it"
-        raise UserError("no-handle", why)
+        raise UserError("no-handle", "Podium knows no user name of this person to show instead")
     if not person.name_can_be_reset:
         raise UserError("same-name", f"{person.name} is this person's user name already")
     noted = replace(decision, reason=f"{person.name}: {decision.reason}")
@@ -143,22 +140,16 @@ async def write_note(store: Store, viewer: Viewer, number: SubmissionId, text: s
     """
     note = text.replace("\r\n", "\n").strip()
     if viewer.sees_all and not note:
-        await _remove_note(store, viewer, number)
+        decision = Decision(viewer.person, "")
+        async with _audited(store, decision, "remove-note", f"submission {number}") as tx:
+            await tx.submissions.write_note(number, "")
         return
     await own_submission(store, viewer, number)
     if len(note) > LONGEST_NOTE:
-        words = f"the note has {len(note)} characters; at most {LONGEST_NOTE} are allowed"
-        raise UserError("too-large", words)
-    ban = await store.moderation.ban_of(viewer.person)
-    if ban is not None:
+        raise UserError("too-large", f"a note has at most {LONGEST_NOTE} characters")
+    if ban := await store.moderation.ban_of(viewer.person):
         raise ban.refusal
     await store.submissions.write_note(number, note)
-
-
-async def _remove_note(store: Store, viewer: Viewer, number: SubmissionId) -> None:
-    async with store.transaction() as tx:
-        await tx.submissions.write_note(number, "")
-        await tx.audit.record(viewer.person, "remove-note", f"submission {number}", "")
 
 
 async def requalify(store: Store, decision: Decision, submission: SubmissionId) -> None:
@@ -225,21 +216,34 @@ async def resume_gpu(store: Store, decision: Decision, gpu: str) -> str:
     return name
 
 
-async def set_limit(store: Store, decision: Decision, limit: RateLimit) -> None:
-    """Limit everyone's submissions to one board and mode, or to all."""
-    covered = await _covered(store, limit.board, limit.mode)
-    subject = f"{limit.most} in {limit.window_words}, {covered}"
+async def set_limit(
+    store: Store, decision: Decision, limit: RateLimit, identity: str | None = None
+) -> None:
+    """Limit everyone's submissions to one board and mode, or to all; or those of one person.
+
+    UserError when no person has this identity, and for one's own account.
+    """
+    if identity is not None:
+        person = await _other_person(store, decision, identity)
+        limit = replace(limit, person=person, reason=decision.reason)
+    subject = f"{limit.most} in {limit.window_words}, {await _covered(store, limit, identity)}"
     async with _audited(store, decision, "limit", subject) as tx:
         await tx.moderation.set_limit(limit)
 
 
 async def drop_limit(
-    store: Store, decision: Decision, board: BoardId | None, mode: Mode | None
+    store: Store,
+    decision: Decision,
+    board: BoardId | None,
+    mode: Mode | None,
+    *,
+    identity: str | None = None,
 ) -> None:
-    """Remove the limit of exactly this board and mode."""
-    covered = await _covered(store, board, mode)
+    """Remove the limit of exactly this board, mode and person."""
+    person = None if identity is None else await _person_id(store, identity)
+    covered = await _covered(store, RateLimit(1, timedelta(1), board, mode), identity)
     async with _audited(store, decision, "unlimit", covered) as tx:
-        if not await tx.moderation.drop_limit(board, mode):
+        if not await tx.moderation.drop_limit(board, mode, person):
             raise UserError("no-limit", "this limit does not exist; list the limits first")
 
 
@@ -277,11 +281,12 @@ async def _covered_time(store: Store, key: QuotaKey) -> str:
     return f"{who}, {where}, {key.gpu or 'all GPU types together'}"
 
 
-async def _covered(store: Store, board: BoardId | None, mode: Mode | None) -> str:
-    """Return which boards and modes a limit is for, in words."""
-    limited_board = None if board is None else await store.boards.get(board)
+async def _covered(store: Store, limit: RateLimit, identity: str | None) -> str:
+    """Return which boards, modes and person a limit is for, in words."""
+    limited_board = None if limit.board is None else await store.boards.get(limit.board)
     where = "every board" if limited_board is None else f"board {limited_board.name}"
-    return f"{where}, {mode or 'every mode'}"
+    who = "" if identity is None else f", person {identity}"
+    return f"{where}, {limit.mode or 'every mode'}{who}"
 
 
 async def _exclude(
@@ -309,6 +314,13 @@ async def _find_person(store: Store, identity: str) -> Person:
     return person
 
 
+async def _other_person(store: Store, decision: Decision, identity: str) -> PersonId:
+    person = await _person_id(store, identity)
+    if person == decision.actor:
+        raise UserError("own-account", "this is your own account; choose another person")
+    return person
+
+
 async def submission_rules(store: Store) -> SubmissionRules:
     """Return the current limits, quotas, pauses and bans."""
     names = {board.id: board.name for board in await store.boards.all()}
@@ -318,7 +330,14 @@ async def submission_rules(store: Store) -> SubmissionRules:
     people = [(await store.people.get(person), each) for person, each in bans.items()]
     return SubmissionRules(
         limits=tuple(
-            NamedLimit(each, names.get(each.board) if each.board else None) for each in limits
+            [
+                NamedLimit(
+                    each,
+                    names.get(each.board) if each.board else None,
+                    await store.people.get(each.person) if each.person else None,
+                )
+                for each in limits
+            ]
         ),
         pause=await store.moderation.pause_notice(),
         boards={names[board]: notice for board, notice in paused.items() if board in names},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.domain.reference_times import Work
 from bot.domain.scoring import ScoreValue
 from bot.domain.times import show_factor, show_rate
-from bot.services.benchmark_times import OtherRun, OtherTimes
+from bot.services.comparison import OtherRun, OtherTimes
 from bot.web.figures import Scale
 
 _ROOM = 1.15

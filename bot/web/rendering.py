@@ -23,14 +23,12 @@ from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.names import split_handle
-from bot.domain.speedups import show_score, show_speed_up
-from bot.domain.times import show_time
+from bot.domain.times import show_score, show_speed_up, show_time
 from bot.reports import blocks, escaping
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from bot.web.markup import with_line
 
-_HOUR_S = 3_600
-_DAY_S = 24 * _HOUR_S
+_DAY_S, _HOUR_S = 86_400, 3_600
 
 
 def time_left(span: timedelta) -> str:

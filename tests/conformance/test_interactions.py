@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from bot.domain.records import InteractionRequest, OpenRequest
+from bot.domain.records import InteractionRequest, OpenRequest, Question
 from bot.domain.submission import KeptAnswer
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
@@ -172,3 +172,59 @@ async def test_a_token_that_has_expired_is_given_to_nobody(
 def test_a_token_is_in_no_description_of_what_was_asked(clock: ManualClock) -> None:
     unfinished = OpenRequest("discord:1", "{}", TOKEN, clock.now(), tries=1)
     assert TOKEN not in repr(asked(clock)) + repr(unfinished)
+
+
+def question(clock: ManualClock, number: int = 1, content: bytes = b"a\0file") -> Question:
+    return Question(
+        f"discord:{number}",
+        "discord:7",
+        "submit",
+        '{"a": "\\u0000"}',
+        content,
+        clock.now(),
+        ("CPU",),
+    )
+
+
+async def test_a_question_is_stored_once_and_expires(scene: Scene, clock: ManualClock) -> None:
+    interactions = scene.store.interactions
+    await interactions.ask(question(clock))
+    await interactions.ask(question(clock, content=b"another"))
+    clock.advance(899)
+    assert await interactions.delete_finished() == 0
+    found = await interactions.question("discord:1")
+    assert found is not None
+    assert (found.content, found.request, found.chosen) == (
+        b"a\0file",
+        '{"a": "\\u0000"}',
+        ("CPU",),
+    )
+    assert await interactions.question("discord:2") is None
+    clock.advance(1)
+    assert await interactions.question("discord:1") is None
+    assert await interactions.delete_finished() == 1
+    assert await interactions.delete_finished() == 0
+
+
+async def test_a_choice_replaces_what_one_menu_offered(scene: Scene, clock: ManualClock) -> None:
+    interactions = scene.store.interactions
+    await interactions.ask(question(clock))
+    await interactions.choose("discord:1", ["H100", "L4"], ["L4", "H100"])
+    await interactions.choose("discord:1", ["CPU", "A100"], [])
+    await interactions.choose("discord:2", ["CPU"], ["CPU"])
+    found = await interactions.question("discord:1")
+    assert found is not None
+    assert found.chosen == ("L4", "H100")
+
+
+async def test_one_interaction_answers_a_question_perhaps_twice(
+    scene: Scene, clock: ManualClock
+) -> None:
+    interactions = scene.store.interactions
+    await interactions.ask(question(clock))
+    answers = [interactions.answer_question("discord:1", f"discord:{by}") for by in range(5, 9)]
+    won = await asyncio.gather(*answers)
+    assert sum(won) == 1
+    winner = f"discord:{5 + won.index(True)}"
+    assert await interactions.answer_question("discord:1", winner)
+    assert not await interactions.answer_question("discord:2", winner)

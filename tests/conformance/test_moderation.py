@@ -142,6 +142,32 @@ async def test_of_several_limits_the_one_that_lifts_last_is_told(
     assert found == (day, only.created_at)
 
 
+async def test_a_limit_of_one_person_limits_only_them_and_ends(
+    scene: Scene, clock: ManualClock
+) -> None:
+    moderation, board = scene.store.moderation, scene.board.id
+    until = clock.now() + HOUR
+    wide, own = RateLimit(9, HOUR), RateLimit(1, HOUR, None, None, scene.ada.id, "a flood", until)
+    await moderation.set_limit(RateLimit(5, HOUR, None, None, scene.ada.id, "less"))
+    for each in (own, wide):
+        await moderation.set_limit(each)
+    assert await moderation.limits() == (wide, own)
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    only = await scene.submit()
+    await scene.submit(person=bob)
+    at = board, Mode.RANKED, clock.now()
+    assert await moderation.limited_by(scene.ada.id, *at) == (own, only.created_at)
+    assert await moderation.limited_by(bob.id, *at) is None
+    with pytest.raises(UserError, match=r"an admin limited your submissions until .*: a flood;"):
+        await scene.submit()
+    clock.advance(3600)
+    assert await moderation.limits() == (wide,)
+    assert not await moderation.drop_limit(None, None, scene.ada.id)
+    await moderation.set_limit(RateLimit(1, HOUR, None, None, scene.ada.id, "again"))
+    assert await moderation.drop_limit(None, None, scene.ada.id)
+    assert await moderation.limits() == (wide,)
+
+
 async def test_rooms_are_kept_per_house(scene: Scene) -> None:
     moderation = scene.store.moderation
     assert await moderation.channels("discord:1") == ()

@@ -11,6 +11,7 @@ from typing_extensions import override
 from bot.discord import notifications, options, roles
 from bot.discord.alerts import ALERTS
 from bot.discord.context import Interaction, Tree, add_commands, context_of
+from bot.discord.escaping import discord_time, line
 from bot.discord.interaction_claims import replying
 from bot.domain.costs import Quota, QuotaKey, Unit
 from bot.domain.errors import UserError
@@ -44,6 +45,8 @@ _Reason = app_commands.Range[str, 0, 300]
     mode="Mode of the submissions (default: all modes)",
     gpu="GPU type of the GPU time (default: all together)",
     together="Whether all people have the GPU time together (default: each person)",
+    who="Only this person's submissions, who is told the reason",
+    days="For how many days (default: until an admin removes the limit)",
     reason="Reason, kept in the audit log",
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
@@ -58,9 +61,11 @@ async def limit(  # noqa: PLR0913  an argument for each option
     mode: Mode | None = None,
     gpu: str | None = None,
     together: bool = False,
+    who: discord.User | None = None,
+    days: app_commands.Range[int, 1, 365] | None = None,
     reason: _Reason = "",
 ) -> None:
-    """Replace the limit of the same board and mode, or the quota of the same GPU time."""
+    """Replace the limit of the same board, mode and person, or the quota of the same GPU time."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
@@ -68,9 +73,12 @@ async def limit(  # noqa: PLR0913  an argument for each option
         match most, minutes, gpu_seconds, dollars:
             case int(), int(), None, None:
                 _require_count(gpu, together=together)
-                wanted = RateLimit(most, timedelta(minutes=minutes), board, mode)
-                await moderation.set_limit(context.store, decision, wanted)
-                words = f"Each person may submit at most {most} in {wanted.window_words}."
+                end = None if days is None else context.clock.now() + timedelta(days=days)
+                window = timedelta(minutes=minutes)
+                wanted = RateLimit(most, window, board, mode, until=end)
+                words = await _limit_count(interaction, wanted, reason, who)
+            case _ if who is not None or days is not None:
+                raise UserError("usage", "a person and days are for a number of submissions")
             case (None, None, int(amount), None) | (None, None, None, float(amount)):
                 unit = Unit.DOLLARS if gpu_seconds is None else Unit.SECONDS
                 key = _quota_key(unit, board, mode, gpu, together=together)
@@ -84,6 +92,23 @@ async def limit(  # noqa: PLR0913  an argument for each option
         await answer.conclude(words)
 
 
+async def _limit_count(
+    interaction: Interaction, wanted: RateLimit, reason: str, who: discord.User | None
+) -> str:
+    """Set a limit of everyone's submissions, or of one person's; return what it says."""
+    decision = await roles.admin_decision(interaction, reason)
+    context, identity, end = context_of(interaction), None, ""
+    if who is not None:
+        if not reason:
+            raise UserError("usage", "give a reason, which this person is told")
+        identity = (await context.person(who)).identity
+    if wanted.until is not None:
+        end = f", until {discord_time(wanted.until)}"
+    await moderation.set_limit(context.store, decision, wanted, identity)
+    whom = "Each person" if who is None else line(who.name)
+    return f"{whom} may submit at most {wanted.most} in {wanted.window_words}{end}."
+
+
 _What = Literal["submissions", "GPU seconds", "dollars"]
 
 
@@ -94,6 +119,7 @@ _What = Literal["submissions", "GPU seconds", "dollars"]
     mode="Mode of the limit; leave empty for a limit on all modes",
     gpu="GPU type of the GPU time; leave empty for all together",
     together="Whether all people have the GPU time together (default: each person)",
+    who="The person of a limit of only one person",
     reason="Reason, kept in the audit log",
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
@@ -105,6 +131,7 @@ async def unlimit(  # noqa: PLR0913  an argument for each option
     mode: Mode | None = None,
     gpu: str | None = None,
     together: bool = False,
+    who: discord.User | None = None,
     reason: _Reason = "",
 ) -> None:
     """Remove the limit of exactly this board and mode, or exactly this quota."""
@@ -114,7 +141,8 @@ async def unlimit(  # noqa: PLR0913  an argument for each option
         board = await _board(interaction, leaderboard_name)
         if what == "submissions":
             _require_count(gpu, together=together)
-            await moderation.drop_limit(context.store, decision, board, mode)
+            identity = None if who is None else roles.user_credential(who.id)
+            await moderation.drop_limit(context.store, decision, board, mode, identity=identity)
         else:
             unit = Unit.DOLLARS if what == "dollars" else Unit.SECONDS
             key = _quota_key(unit, board, mode, gpu, together=together)

@@ -1,7 +1,8 @@
 """`/leaderboard invite|uninvite|join|delete` and `/admin competition delete`."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import discord
 from discord import app_commands
@@ -24,6 +25,7 @@ async def setup(tree: Tree) -> None:
     """Add this file's commands."""
     add_commands(tree, "leaderboard", invite, uninvite, join, delete)
     add_commands(tree, "admin competition", competition_delete)
+    tree.client.add_dynamic_items(BoardMenu)
 
 
 Guest: TypeAlias = discord.Member | discord.User | discord.Role
@@ -150,22 +152,34 @@ async def _ask_which(interaction: Interaction) -> None:
     question = "Which board?"
     if len(names) > options.MOST_CHOICES:
         question += f" ({len(names) - options.MOST_CHOICES} more; name them in the command)"
-    view = discord.ui.View(timeout=options.MENU_S)
-    view.add_item(_BoardMenu(names[: options.MOST_CHOICES]))
+    view = discord.ui.View(timeout=None)
+    view.add_item(BoardMenu(names[: options.MOST_CHOICES]))
     await interaction.response.send_message(question, view=view, ephemeral=True)
 
 
-class _BoardMenu(discord.ui.Select[Any]):
+class BoardMenu(discord.ui.DynamicItem[discord.ui.Select[Any]], template="podium:delete-which"):
     """A menu of the boards that a person may delete."""
 
     def __init__(self, names: Sequence[str]) -> None:
         choices = [discord.SelectOption(label=name[:100], value=name) for name in names]
-        super().__init__(placeholder="A board", options=choices)
+        super().__init__(
+            discord.ui.Select(
+                custom_id="podium:delete-which", placeholder="A board", options=choices
+            )
+        )
+
+    @override
+    @classmethod
+    async def from_custom_id(
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
+    ) -> Self:
+        del interaction, item, match
+        return cls(["?"])
 
     @override
     async def callback(self, interaction: Interaction) -> None:
         async with direct_response(interaction):
-            await _confirm(interaction, self.values[0])
+            await _confirm(interaction, self.item.values[0])
 
 
 class DeletionForm(discord.ui.Modal, title="Delete a leaderboard"):

@@ -8,7 +8,7 @@ from pathlib import PurePath
 import discord
 from discord import app_commands
 
-from bot.discord import options, roles
+from bot.discord import options, questions, roles
 from bot.discord.context import (
     FRONT_END,
     NEEDED_ROLE,
@@ -27,6 +27,7 @@ from bot.discord.responses import InteractionReply
 from bot.domain.board import Access, Board, SourceVisibility, Visibility, parse_pins
 from bot.domain.errors import UserError
 from bot.domain.publication import NewPublication, PublishChange, PublishRequest
+from bot.domain.records import Question
 from bot.domain.times import parse_deadline
 from bot.reports.blocks import Report, Text, Tone
 from bot.reports.tasks import change_report, upload_report
@@ -39,6 +40,7 @@ from runners.contract.task import Grader, TaskDefinition
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
+    questions.KINDS.update({each.action: each for each in (_CREATE, _UPDATE)})
     add_commands(tree, "leaderboard", create, update)
     add_commands(tree, "admin competition", publish_competition)
 
@@ -187,7 +189,6 @@ def _require_setting(
 
 
 ZIP_BYTES = 10 << 20
-PUBLISH_LABEL = "Check and publish"
 
 
 async def upload_of(
@@ -226,14 +227,35 @@ async def create_board(upload: publish.TaskUpload, answer: InteractionReply) -> 
         raise publish.no_gpu(upload.task)
     request = upload.for_gpus(gpus).request
     await publish.validate_publish(context.store, context.clock, request, upload.task)
+    chosen = tuple(gpu for gpu in gpus if gpu in gpu_types(upload.task.gpus))
+    question = replace(_question(answer, _CREATE, upload), chosen=chosen)
+    await questions.ask(answer, "Choose the board's GPU types:", question, gpus)
 
-    async def publish_it(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
-        await submit_publication(upload.for_gpus(chosen), answer)
 
-    menus = options.GpuMenus(
-        gpus, publish_it, label=PUBLISH_LABEL, selected=gpu_types(upload.task.gpus)
-    )
-    await answer.say(menus.with_left_out("Choose the board's GPU types:"), menus)
+def _question(
+    answer: InteractionReply, kind: questions.QuestionKind, upload: publish.TaskUpload
+) -> Question:
+    request = publish.REQUEST.dump_json(upload.request).decode()
+    return questions.new_question(answer.interaction, kind, request, upload.zip)
+
+
+async def _publish_answered(answer: InteractionReply, question: Question) -> None:
+    """Read the zip again, and submit it; the person's rights are checked again."""
+    interaction = answer.interaction
+    roles.require(interaction, roles.CREATOR, roles.ADMIN)
+    request = publish.REQUEST.validate_json(question.request)
+    store, board = context_of(interaction).store, None
+    if question.action == _UPDATE.action:
+        viewer = await roles.viewer_of(interaction)
+        board = await own_board(store, viewer, request.name or "")
+    _, parsed = await publish.read_upload(question.content, request)
+    parsed = await under_chosen_grader(store, board, parsed, request.grader)
+    upload = publish.TaskUpload(request, question.content, parsed.task)
+    await submit_publication(upload.for_gpus(question.chosen or request.gpus), answer)
+
+
+_CREATE = questions.QuestionKind("create", "Check and publish", _publish_answered)
+_UPDATE = questions.QuestionKind("update", _CREATE.label, _publish_answered, needs_gpus=False)
 
 
 async def update_board(upload: publish.TaskUpload, board: Board, answer: InteractionReply) -> None:
@@ -247,14 +269,11 @@ async def update_board(upload: publish.TaskUpload, board: Board, answer: Interac
         await reconfigure(board, upload.request, answer)  # the request may still change access
         return
 
-    async def publish_it(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
-        del chosen
-        await submit_publication(upload, answer)
-
-    await answer.say(
+    await questions.ask(
+        answer,
         "New submissions are judged by the new version. Existing scores stay with the old "
         "version. Nothing is changed yet.",
-        options.Question(publish_it, PUBLISH_LABEL),
+        _question(answer, _UPDATE, upload),
     )
 
 

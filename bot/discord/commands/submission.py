@@ -4,17 +4,15 @@
 """
 
 import asyncio
+import json
 import re
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import discord
 from discord import app_commands
-from typing_extensions import override
 
-from bot.discord import buttons, options, roles
+from bot.discord import buttons, options, questions, roles
 from bot.discord.channels import display_for, require_submission_channel
 from bot.discord.context import (
     DiscordContext,
@@ -24,12 +22,13 @@ from bot.discord.context import (
     context_of,
     interaction_key,
 )
-from bot.discord.interaction_claims import earlier_answers, replying
+from bot.discord.interaction_claims import replying
 from bot.discord.responses import InteractionReply
 from bot.discord.submission_steps import full_report, status_of
 from bot.domain import acceptance
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.records import Question
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.reports.comparison import comparison_report
 from bot.services import comparison, lookup, moderation, submissions
@@ -38,6 +37,8 @@ from runners.contract.task import Mode
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
+    tree.client.add_dynamic_items(questions.GpuSelect, questions.ContinueButton)
+    questions.KINDS[_SUBMIT.action] = _SUBMIT
     add_commands(tree, "submission", show, show_source, cancel, rerun, withdraw, compare)
     modes = [_command(mode, description) for mode, description in _DESCRIPTIONS.items()]
     add_commands(tree, "leaderboard submit", *modes)
@@ -217,12 +218,10 @@ async def submit_upload(answer: InteractionReply, upload: SubmissionUpload) -> N
     """Store the submission and confirm it, or first ask which GPU types to use."""
     context = context_of(answer.interaction)
     await require_submission_channel(context, answer.interaction)
-    gpus = upload.gpus or tuple(earlier_answers(answer.interaction).get("gpus", ()))
-    upload = replace(upload, gpus=gpus)
     try:
         stored = await _store(context, answer.interaction, upload)
     except UserError as error:
-        if error.code != "choose-gpu":
+        if error.code != "choose-gpu" or upload.gpus:
             raise
         await _ask_for_gpus(context, answer, upload)
         return
@@ -251,25 +250,15 @@ async def _ask_for_gpus(
     header = acceptance.parse_header(acceptance.source_text(upload.content))
     name = acceptance.board_name(upload.board, header)
     board = await lookup.find_board(context.store, await roles.viewer_of(answer.interaction), name)
-
-    async def submit_to(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
-        await submit_upload(answer, replace(upload, gpus=chosen))
-
-    menus = SubmitMenus(board.gpus, submit_to, answer.interaction)
-    await answer.say(menus.with_left_out("Choose the GPU types to run on:"), menus)
+    request = json.dumps([upload.file_name, upload.mode, board.name])
+    question = questions.new_question(answer.interaction, _SUBMIT, request, upload.content)
+    await questions.ask(answer, "Choose the GPU types to run on:", question, board.gpus)
 
 
-class SubmitMenus(options.GpuMenus):
-    """The GPU type menus of a submission; the click is stored with the original command."""
+async def _submit_answered(answer: InteractionReply, question: Question) -> None:
+    file_name, mode, board = json.loads(question.request)
+    upload = SubmissionUpload(file_name, question.content, Mode(mode), board, question.chosen)
+    await submit_upload(answer, upload)
 
-    def __init__(
-        self, gpus: Sequence[str], then: options.Continuation, command: Interaction
-    ) -> None:
-        super().__init__(gpus, then)
-        self.command = command
 
-    @override
-    def acknowledge(
-        self, interaction: Interaction
-    ) -> AbstractAsyncContextManager[InteractionReply]:
-        return replying(interaction, self.command, gpus=self.picked)
+_SUBMIT = questions.QuestionKind("submit", "Submit", _submit_answered)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from pydantic import ConfigDict, Field, StringConstraints
 
@@ -15,6 +15,8 @@ from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
+Identity: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
 
 class DecisionBody(RequestBody):
     """The reason for an admin's decision, for the audit log and the person concerned."""
@@ -25,7 +27,7 @@ class DecisionBody(RequestBody):
 class PersonDecision(DecisionBody):
     """A decision about one person, named by identity, such as `discord:17`."""
 
-    identity: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    identity: Identity
 
 
 class BanOrder(PersonDecision):
@@ -50,15 +52,17 @@ class PauseDecision(DecisionBody):
 
 
 class LimitKey(DecisionBody):
-    """Which submissions a limit counts; None covers every board, or every mode."""
+    """Which submissions a limit counts; None covers every board, every mode, or each person."""
 
     board: Name | None = None
     mode: Mode | None = None
+    identity: Identity | None = None
 
 
 class LimitOrder(LimitKey):
-    """One person may make at most `most` submissions in any window of this length."""
+    """One person may make at most `most` submissions in any window of this length, until then."""
 
+    until: Zoned | None = None
     most: Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
     window_s: Annotated[float, Field(ge=1, le=366 * 86_400)]
 
@@ -67,8 +71,7 @@ class QuotaBody(DecisionBody):
     """Which GPU time a quota counts; None covers every board, or all GPU types together."""
 
     unit: Unit
-    each_person: bool = True
-    """Whether each person has the quota, or all people have it together."""
+    each_person: bool = True  # or all people have it together
     board: Name | None = None
     gpu: GpuName | None = None
 
@@ -203,6 +206,9 @@ class LimitAnswer(ResponseBody):
     mode: Mode | None
     most: int
     window_s: float
+    identity: str | None = None
+    reason: str = ""
+    until: datetime | None = None
 
 
 class BanAnswer(ResponseBody):

@@ -143,6 +143,8 @@ class SubmissionAnswer(ResponseBody):
     exclusion: ExclusionAnswer | None
     warning: str = ""
     """Why the file may be invalid Python; only the judge's verdict is certain."""
+    source_statement: str = ""
+    """Who may read the source, as it was stated to the person who submitted it."""
     unserved: tuple[str, ...]
     """The GPU types for which it waits without any live worker."""
 

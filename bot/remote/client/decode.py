@@ -219,6 +219,7 @@ def status_of(answer: submissions.SubmissionAnswer) -> SubmissionStatus:
         state=answer.state,
         created_at=answer.created_at,
         warning=answer.warning,
+        consent=answer.board.source_visibility,
     )
     jobs = tuple(_job_status(submission, each) for each in answer.jobs)
     why = answer.exclusion

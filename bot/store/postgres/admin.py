@@ -106,20 +106,21 @@ class PostgresModeration:
         return {(row["guild"], row["kind"]): row["part"] for row in found}
 
     async def set_limit(self, limit: RateLimit) -> None:
-        await self._database.rows(
-            "moderation.set_limit",
-            limit.board,
-            None if limit.mode is None else limit.mode.value,
-            limit.most,
-            limit.window.total_seconds(),
-        )
+        mode = None if limit.mode is None else limit.mode.value
+        key, window_s = (limit.board, mode, limit.person), limit.window.total_seconds()
+        values = *key, limit.most, window_s, limit.reason, limit.until
+        await self._database.rows("moderation.set_limit", *values)
 
-    async def drop_limit(self, board: BoardId | None, mode: Mode | None) -> bool:
-        name = None if mode is None else mode.value
-        return await self._database.row("moderation.drop_limit", board, name) is not None
+    async def drop_limit(
+        self, board: BoardId | None, mode: Mode | None, person: PersonId | None = None
+    ) -> bool:
+        key = board, None if mode is None else mode.value, person
+        row = await self._database.row("moderation.drop_limit", *key, self._clock.now())
+        return row is not None and bool(row["lasted"])
 
     async def limits(self) -> tuple[RateLimit, ...]:
-        return tuple(_limit(row) for row in await self._database.rows("moderation.limits"))
+        found = await self._database.rows("moderation.limits", self._clock.now())
+        return tuple(map(_limit, found))
 
     async def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime
@@ -158,6 +159,9 @@ def _limit(row: Record) -> RateLimit:
         window=timedelta(seconds=row["window_s"]),
         board=None if row["board"] is None else BoardId(row["board"]),
         mode=None if row["mode"] is None else Mode(row["mode"]),
+        person=None if row["person"] is None else PersonId(row["person"]),
+        reason=row["reason"],
+        until=row["until"],
     )
 
 

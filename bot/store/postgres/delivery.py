@@ -273,6 +273,32 @@ class PostgresInteractions:
     async def drop_token(self, interaction: str) -> bool:
         return await self._database.row("interactions.drop_token", interaction) is not None
 
+    async def ask(self, question: records.Question) -> None:
+        values = question.id, question.asked, question.action, storable(question.request)
+        more = question.content, question.at, question.chosen
+        await self._database.row("interactions.ask", *values, *more)
+
+    async def question(self, interaction: str) -> records.Question | None:
+        since = self._clock.now() - records.TOKEN_TTL
+        row = await self._database.row("interactions.question", interaction, since)
+        if row is None:
+            return None
+        return records.Question(
+            row["id"],
+            row["asked"],
+            row["action"],
+            row["request"],
+            row["content"],
+            row["asked_at"],
+            tuple(row["chosen"]),
+        )
+
+    async def choose(self, interaction: str, offered: Sequence[str], chosen: Sequence[str]) -> None:
+        await self._database.row("interactions.choose", interaction, offered, chosen)
+
+    async def answer_question(self, interaction: str, by: str) -> bool:
+        return await self._database.row("interactions.answer_question", interaction, by) is not None
+
     async def _changed(self, name: str, interaction: str, owner: str, after: timedelta) -> bool:
         now = self._clock.now()
         return await self._database.row(name, interaction, owner, now + after) is not None

@@ -52,6 +52,27 @@ update interactions set token = null
 where id = $1 and token is not null and done_at is not null
 returning id
 
+-- name: ask
+insert into questions (id, asked, action, request, content, asked_at, chosen)
+values ($1, $2, $3, $4, $5, $6, $7)
+on conflict (id) do nothing
+
+-- name: question
+select id, asked, action, request, content, asked_at, chosen from questions
+where id = $1 and asked_at > $2
+
+-- name: choose
+update questions
+set chosen = array(
+        select name from unnest(chosen) with ordinality as kept (name, place)
+        where name <> all($2::text[]) order by place
+    ) || $3::text[]
+where id = $1
+
+-- name: answer_question
+update questions set answered_by = $2 where id = $1 and coalesce(answered_by, $2) = $2
+returning id
+
 -- name: delete_finished
 with hidden as (
     update interactions set token = null where token is not null and asked_at <= $1
@@ -59,5 +80,8 @@ with hidden as (
 ), gone as (
     delete from interactions where done_at <= $2
     returning id
+), expired as (
+    delete from questions where asked_at <= $1
+    returning id
 )
-select id from hidden union all select id from gone
+select id from hidden union all select id from gone union all select id from expired

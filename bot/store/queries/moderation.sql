@@ -62,16 +62,21 @@ returning pg_notify('podium_ready', gpu)
 select gpu, coalesce(notice, '') as notice from pools where paused order by gpu collate "C"
 
 -- name: set_limit
-insert into rate_limits (board, mode, most, window_s) values ($1, $2, $3, $4)
-on conflict (board, mode) do update set most = excluded.most, window_s = excluded.window_s
+insert into rate_limits (board, mode, person, most, window_s, reason, until)
+values ($1, $2, $3, $4, $5, $6, $7)
+on conflict (board, mode, person) do update
+set most = excluded.most, window_s = excluded.window_s, reason = excluded.reason,
+    until = excluded.until
 
 -- name: drop_limit
 delete from rate_limits
 where board is not distinct from $1::bigint and mode is not distinct from $2::text
-returning most
+    and person is not distinct from $3::bigint
+returning until is null or until > $4 as lasted
 
 -- name: limits
-select * from rate_limits order by board nulls first, mode nulls first
+select * from rate_limits where until is null or until > $1
+order by person nulls first, board nulls first, mode nulls first
 
 -- name: limited_by
 -- For each limit, the submission that must leave its window before one more can be accepted.
@@ -86,6 +91,8 @@ cross join lateral (
     order by id desc offset limits.most - 1 limit 1
 ) as counted
 where (limits.board is null or limits.board = $2) and (limits.mode is null or limits.mode = $3)
+    and (limits.person is null or limits.person = $1)
+    and (limits.until is null or limits.until > $4)
 order by counted.created_at + make_interval(secs => window_s) desc
 limit 1
 

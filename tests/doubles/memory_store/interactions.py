@@ -1,5 +1,6 @@
 """Unfinished Discord interactions, in memory."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -8,6 +9,7 @@ from bot.domain.records import (
     TOKEN_TTL,
     InteractionRequest,
     OpenRequest,
+    Question,
 )
 from bot.domain.submission import KeptAnswer
 from bot.ports import Clock
@@ -34,6 +36,8 @@ class MemoryInteractions:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._rows: dict[str, _Row] = {}
+        self._questions: dict[str, Question] = {}
+        self._answers: dict[str, str] = {}
 
     async def claim(self, request: InteractionRequest, owner: str, lease: timedelta) -> bool:
         now = self._clock.now()
@@ -112,6 +116,26 @@ class MemoryInteractions:
         row.told = replace(row.told, token=None)
         return True
 
+    async def ask(self, question: Question) -> None:
+        stored = replace(question, request=storable(question.request))
+        self._questions.setdefault(question.id, stored)
+
+    async def question(self, interaction: str) -> Question | None:
+        found = self._questions.get(interaction)
+        is_valid = found is not None and found.at > self._clock.now() - TOKEN_TTL
+        return found if is_valid else None
+
+    async def choose(self, interaction: str, offered: Sequence[str], chosen: Sequence[str]) -> None:
+        found = self._questions.get(interaction)
+        if found is not None:
+            kept = [each for each in found.chosen if each not in offered]
+            self._questions[interaction] = replace(found, chosen=(*kept, *chosen))
+
+    async def answer_question(self, interaction: str, by: str) -> bool:
+        if interaction not in self._questions:
+            return False
+        return self._answers.setdefault(interaction, by) == by
+
     async def delete_finished(self) -> int:
         now = self._clock.now()
         rows = self._rows.values()
@@ -125,7 +149,11 @@ class MemoryInteractions:
         ]
         for each in old:
             del self._rows[each]
-        return len(stale) + len(old)
+        expired = [each for each, row in self._questions.items() if row.at <= now - TOKEN_TTL]
+        for each in expired:
+            del self._questions[each]
+            self._answers.pop(each, None)
+        return len(stale) + len(old) + len(expired)
 
     @staticmethod
     def _take(row: _Row, owner: str, until: datetime) -> None:

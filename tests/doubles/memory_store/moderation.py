@@ -107,17 +107,20 @@ class MemoryModeration:
         return tuple(sorted(channel for at, channel in self._channels if at == guild))
 
     async def set_limit(self, limit: RateLimit) -> None:
-        self._tables.limits[limit.board, limit.mode] = limit
+        kept = replace(limit, reason=storable(limit.reason))
+        self._tables.limits[limit.board, limit.mode, limit.person] = kept
 
-    async def drop_limit(self, board: BoardId | None, mode: Mode | None) -> bool:
-        return self._tables.limits.pop((board, mode), None) is not None
+    async def drop_limit(
+        self, board: BoardId | None, mode: Mode | None, person: PersonId | None = None
+    ) -> bool:
+        found = self._tables.limits.pop((board, mode, person), None)
+        return found is not None and found.lasts(self._tables.clock.now())
 
     async def limits(self) -> tuple[RateLimit, ...]:
-        return tuple(
-            sorted(
-                self._tables.limits.values(), key=lambda each: (each.board or 0, each.mode or "")
-            )
-        )
+        now = self._tables.clock.now()
+        lasting = [each for each in self._tables.limits.values() if each.lasts(now)]
+        lasting.sort(key=lambda each: (each.person or 0, each.board or 0, each.mode or ""))
+        return tuple(lasting)
 
     async def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime

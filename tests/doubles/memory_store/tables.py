@@ -171,7 +171,9 @@ class Tables:
     board_pauses: dict[BoardId, str] = field(default_factory=dict)
     judged_again: set[SubmissionId] = field(default_factory=set)
     keys: dict[tuple[PersonId, str], Keyed] = field(default_factory=dict)
-    limits: dict[tuple[BoardId | None, Mode | None], RateLimit] = field(default_factory=dict)
+    limits: dict[tuple[BoardId | None, Mode | None, PersonId | None], RateLimit] = field(
+        default_factory=dict
+    )
     quotas: dict[QuotaKey, Quota] = field(default_factory=dict)
     gpu_time: list[UsedTime] = field(default_factory=list)
     prices: Prices = field(default_factory=dict)
@@ -320,6 +322,7 @@ class Tables:
             (limit, counted)
             for limit in self.limits.values()
             if limit.board in {None, board} and limit.mode in {None, mode}
+            if limit.person in {None, person} and limit.lasts(now)
             if (counted := self._counted(limit, person, now)) is not None
         ]
         return max(reached, key=lambda each: each[1] + each[0].window, default=None)

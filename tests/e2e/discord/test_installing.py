@@ -46,8 +46,8 @@ async def test_the_doctor_names_what_a_guild_does_not_allow(
     assert found["Discord guild small"]["detail"] == (
         "the bot lacks Manage Threads, Manage Roles, Manage Channels"
     )
-    assert "lacks Manage Threads" in found["Discord role in small"]["detail"]
-    assert "Discord role in right" not in found
+    assert "lacks Manage Threads" in found["Discord admins in small"]["detail"]
+    assert found["Discord admins in right"]["found"]
     server.assert_clean()
 
 
@@ -119,10 +119,10 @@ async def test_a_first_server_is_set_up_with_one_command() -> None:
             assert kept.stat().st_mode & 0o077 == 0
             found = await _found(podium, settings)
             assert found["Discord"]["found"]
-            assert f"DISCORD_TRUSTED_GUILDS={guild.id}" in found["Discord roles"]["remedy"]
+            assert f"DISCORD_TRUSTED_GUILDS={guild.id}" in found["Discord rights"]["remedy"]
             trusted = settings | {"DISCORD_TRUSTED_GUILDS": str(guild.id)}
             found = await _found(podium, trusted)
-            assert found["Discord roles"]["detail"] == "give rights in gpu"
+            assert found["Discord rights"]["detail"] == "give rights in gpu"
             server.assert_clean(allowing=(0,))
 
 

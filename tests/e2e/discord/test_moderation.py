@@ -65,6 +65,27 @@ async def test_a_board_is_paused_by_itself(stage: Scene) -> None:
     stage.server.assert_clean()
 
 
+async def test_one_person_is_limited_and_told_why(stage: Scene) -> None:
+    limit: dict[str, Value] = {"most": 1, "minutes": 60, "mode": "test"}
+    carol = stage.carol
+    assert "Give a reason" in await said(carol, "admin limit", who=stage.dana, **limit)
+    own = await said(carol, "admin limit", who=carol, reason="a slip", **limit)
+    assert own == "⚠️ This is your own account; choose another person"
+    told = await said(carol, "admin limit", who=stage.dana, days=3, reason="a flood", **limit)
+    assert told.startswith("dana may submit at most 1 in 60 min, until <t:")
+    await stored(stage, stage.dana, "", "one.py", "test")
+    refused = (await (await stage.submit(stage.dana, mode="test")).final()).text
+    assert refused.startswith("⚠️ An admin limited your submissions")
+    assert ": a flood; at most 1 test submission is allowed in 60 min" in refused
+    await stored(stage, stage.alice, "", "one.py", "test")
+    listed = await said(carol, "admin limits")
+    assert "1 in 60 min, all boards, test" in listed
+    dropped = await said(carol, "admin unlimit", who=stage.dana, mode="test", reason="calm again")
+    assert dropped == "The limit is removed."
+    await stored(stage, stage.dana, "", "two.py", "test")
+    stage.server.assert_clean()
+
+
 async def test_of_a_rush_just_the_quota_is_admitted_and_the_rest_learns_when_it_lifts(
     stage: Scene,
 ) -> None:

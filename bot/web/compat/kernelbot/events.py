@@ -74,8 +74,9 @@ async def _events(
             async for last in readings:
                 message = "; ".join(translate.progress_of(job) for job in last.jobs)
                 if not last.is_final and (message != sent or clock() - sent_at >= HEARTBEAT_S):
+                    stated = "" if sent else f". {submission.consent.statement}"
                     sent, sent_at = message, clock()
-                    note = await unserved_note(context.store, submission)
+                    note = await unserved_note(context.store, submission) + stated
                     yield _status(message + note, clock() - begun)
         if last is not None and last.is_final:
             end = await last_event(context.store, last, by_ncu=by_ncu)

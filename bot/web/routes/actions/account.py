@@ -150,7 +150,11 @@ async def _values(request: Request, browser: Browser) -> dict[str, Any]:
         "delivered": person.identity.startswith(_DISCORD),
         "past": list(zip(entries, history_table(entries).rows, strict=True)),
         "limits": [
-            *(_limit_text(each) for each in rules.limits if each.board in names),
+            *(
+                _limit_text(each)
+                for each in rules.limits
+                if each.board in names and each.limit.person in {None, person.id}
+            ),
             *(_quota_text(each) for each in rules.quotas if each.board in names),
         ],
         "ban": await context.store.moderation.ban_of(person.id),
@@ -164,7 +168,8 @@ def _limit_text(named: NamedLimit) -> str:
     mode = f"{limit.mode} " if limit.mode else ""
     noun = "submission" if limit.most == 1 else "submissions"
     where = named.board or "all leaderboards together"
-    return f"At most {limit.most} {mode}{noun} to {where} in {limit.window_words}"
+    why = f" ({limit.reason})" if limit.reason else ""
+    return f"At most {limit.most} {mode}{noun} to {where} in {limit.window_words}{why}"
 
 
 def _quota_text(named: NamedQuota) -> str:

@@ -94,6 +94,9 @@ async def rules(request: Request) -> api.RulesAnswer:
                 mode=each.limit.mode,
                 most=each.limit.most,
                 window_s=each.limit.window.total_seconds(),
+                identity=None if each.person is None else each.person.identity,
+                reason=each.limit.reason,
+                until=each.limit.until,
             )
             for each in active.limits
         ),
@@ -209,21 +212,23 @@ async def resume(request: Request, viewer: auth.MayAdminister) -> None:
 
 @router.put("/limits", status_code=_DONE, openapi_extra=openapi.takes(api.LimitOrder))
 async def limit(request: Request, viewer: auth.MayAdminister) -> None:
-    """Limit everyone's submissions of one board and mode, or of all."""
+    """Limit everyone's submissions of one board and mode, or of all; or those of one person."""
     body = await bodies.read(request, api.LimitOrder, BODY_MAX)
     store = _store(request)
     board = await _board(store, viewer, body.board)
-    rate_limit = RateLimit(body.most, timedelta(seconds=body.window_s), board, body.mode)
-    await moderation.set_limit(store, _decision(viewer, body), rate_limit)
+    window, until = timedelta(seconds=body.window_s), body.until
+    rate_limit = RateLimit(body.most, window, board, body.mode, until=until)
+    await moderation.set_limit(store, _decision(viewer, body), rate_limit, body.identity)
 
 
 @router.post("/limits/end", status_code=_DONE, openapi_extra=openapi.takes(api.LimitKey))
 async def unlimit(request: Request, viewer: auth.MayAdminister) -> None:
-    """End the limit of exactly this board and mode; other limits stay."""
+    """End the limit of exactly this board, mode and person; other limits stay."""
     body = await bodies.read(request, api.LimitKey, BODY_MAX)
     store = _store(request)
     board = await _board(store, viewer, body.board)
-    await moderation.drop_limit(store, _decision(viewer, body), board, body.mode)
+    decision = _decision(viewer, body)
+    await moderation.drop_limit(store, decision, board, body.mode, identity=body.identity)
 
 
 @router.put("/quotas", status_code=_DONE, openapi_extra=openapi.takes(api.QuotaOrder))

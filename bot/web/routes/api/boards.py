@@ -21,9 +21,9 @@ from bot.domain.errors import unknown_name
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import ScoreValue, Standing
-from bot.domain.speedups import speed_up
 from bot.domain.tasks.grading import not_run
 from bot.domain.tasks.template import shown_files, template_of
+from bot.domain.times import speed_up
 from bot.reports.standings import standings_csv
 from bot.services import boards, lookup
 from bot.services.finals import finals_of

@@ -207,6 +207,7 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         "jobs": [_QUEUED],
         "exclusion": None,
         "warning": "",
+        "source_statement": "Only you and admins may read your source.",
         "unserved": [],
     },
     "ProfileFiles": {"files": [{"gpu": "H100", "name": "case-1.ncu-rep"}]},
@@ -275,7 +276,17 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         "next": "90",
     },
     "RulesAnswer": {
-        "limits": [{"board": "softmax", "mode": "ranked", "most": 5, "window_s": 3600.0}],
+        "limits": [
+            {
+                "board": "softmax",
+                "mode": "ranked",
+                "most": 5,
+                "window_s": 3600.0,
+                "identity": None,
+                "reason": "",
+                "until": None,
+            }
+        ],
         "pause": None,
         "boards": {},
         "gpus": {"H100": "the cards are being cooled"},

@@ -59,6 +59,7 @@ async def submission_answer(
         exclusion=None
         if exclusion is None
         else api.ExclusionAnswer(kind=exclusion.kind, reason=exclusion.reason),
+        source_statement=submission.consent.statement,
         warning=submission.warning,
         unserved=await unserved(context.store, number),
     )

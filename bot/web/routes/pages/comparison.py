@@ -18,8 +18,7 @@ from bot.domain.records import ComparedSubmission, SubmissionComparison
 from bot.domain.submission import Submission, SubmissionState
 from bot.reports.comparison import names, times, why_no_diff
 from bot.reports.submission import VERDICT_WORDS
-from bot.services.benchmark_times import OtherRun, OtherTimes, times_by_gpu
-from bot.services.comparison import compare
+from bot.services.comparison import OtherRun, OtherTimes, compare, times_by_gpu
 from bot.services.status import source
 from bot.web import auth, rendering
 from bot.web.benchmark_figures import BenchmarkTable, benchmark_table

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 
 from bot.domain.ids import PersonId
-from bot.domain.speedups import show_score, show_speed_up
-from bot.domain.times import ordinal
+from bot.domain.times import ordinal, show_score, show_speed_up
 from bot.reports import blocks, charts, history
 from bot.services.history import PersonProfile, PersonStanding, person_profile
 from bot.web import auth, figures, rendering

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
@@ -13,8 +13,8 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.records import StoredFile
 from bot.domain.scoring import ScoreValue, judged
-from bot.domain.speedups import of_ratio, show
 from bot.domain.status import JobStatus, SubmissionStatus, with_costs
+from bot.domain.times import describe_speed_up, speed_up_of
 from bot.reports import history
 from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
@@ -22,7 +22,7 @@ from bot.reports.profiles import Profile, profiles
 from bot.reports.standings import placement_line, standing_line
 from bot.reports.submission import VERDICT_WORDS, archives, evaluation_report, job_line, outcome
 from bot.services import comparison, standings, status
-from bot.services.benchmark_times import other_times
+from bot.services.comparison import other_times
 from bot.web import auth, figures, rendering, sessions
 from bot.web.benchmark_figures import BenchmarkTable, Roofline, benchmark_table, roofline
 from bot.web.context import WebContext, context_of
@@ -59,7 +59,7 @@ class Benchmark:
     def speed_up(self) -> str:
         """Return how many times faster than the reference it is; empty if that is unknown."""
         found = self.measured.vs_reference
-        return "" if found is None else show(of_ratio(found))
+        return "" if found is None else describe_speed_up(speed_up_of(found))
 
 
 def benchmarks(cases: Sequence[CaseResult]) -> tuple[Benchmark, ...]:
@@ -108,7 +108,6 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         await status.read_submission(context.store, context.clock, viewer, submission_id),
         context.store.costs.prices,
     )
-    shown, hidden = await _source(context, viewer, reading)
     person = await context.store.people.get(reading.submission.person)
     files = await status.read_files(context.store, context.clock, viewer, submission_id)
     values = {
@@ -130,10 +129,8 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
             await _with_profiles(await _job_report(context, viewer, reading, each), files)
             for each in reading.jobs
         ],
-        "code": None if shown is None else await highlighted(shown.text, shown.file_name),
-        "hidden": hidden,
         "files": await asyncio.to_thread(archives, submission_id, files),
-        "choices": [] if shown is None else await _choices(context, viewer, submission_id),
+        **await _source_values(context, viewer, reading),
     }
     return await rendering.page(request, viewer, "submission.html", values)
 
@@ -141,6 +138,20 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
 def _lines(reading: SubmissionStatus) -> list[Text]:
     """Return the progress of each job, and of its confirmation."""
     return [*map(job_line, reading.jobs), *confirmation_lines(reading)]
+
+
+async def _source_values(
+    context: WebContext, viewer: Viewer, reading: SubmissionStatus
+) -> dict[str, Any]:
+    """Return the source and what it can be compared with, or why it is hidden."""
+    shown, hidden = await _source(context, viewer, reading)
+    if shown is None:
+        return {"code": None, "hidden": hidden, "choices": []}
+    return {
+        "code": await highlighted(shown.text, shown.file_name),
+        "hidden": hidden,
+        "choices": await _choices(context, viewer, reading.submission.id),
+    }
 
 
 async def _source(

@@ -44,12 +44,21 @@ async def discord_with(**guilds: int) -> TestServer:
 
     async def roles(request: web.Request) -> web.Response:
         granted = list(guilds.values())[int(request.match_info["guild"]) - 1]
-        everyone = {"name": "@everyone", "permissions": "0"}
-        admin = {"name": "Leaderboard Admin", "permissions": str(granted)}
+        everyone = {"id": request.match_info["guild"], "name": "@everyone", "permissions": "0"}
+        admin = {"id": "9", "name": "Leaderboard Admin", "permissions": str(granted)}
         return web.json_response([everyone, admin])
+
+    async def channels(_request: web.Request) -> web.Response:
+        return web.json_response([])
+
+    async def member(_request: web.Request) -> web.Response:
+        return web.json_response({"id": "17", "roles": []})
 
     app = web.Application()
     app.router.add_get("/api/v10/guilds/{guild}/roles", roles)
+    app.router.add_get("/api/v10/guilds/{guild}/channels", channels)
+    app.router.add_get("/api/v10/guilds/{guild}/members/17", member)
+    app.router.add_get("/api/v10/users/@me", member)
     app.router.add_get("/api/v10/applications/@me", application)
     app.router.add_get("/api/v10/users/@me/guilds", ours)
     server = TestServer(app)
@@ -63,7 +72,10 @@ def door(server: TestServer, word: str = "right") -> DiscordSettings:
 
 async def test_without_a_token_the_door_is_optional() -> None:
     (found,) = await examine_discord(None)
-    assert (found.found, found.optional, found.detail) == (False, True, "no DISCORD_TOKEN")
+    assert (found.found, found.optional, found.detail) == (
+        *(False, True),
+        "no DISCORD_TOKEN, and none is stored",
+    )
 
 
 async def test_a_refused_token_has_to_be_mended() -> None:
@@ -77,7 +89,7 @@ async def test_a_refused_token_has_to_be_mended() -> None:
 
 async def test_a_bot_without_a_guild_gets_its_link() -> None:
     server = await discord_with()
-    (found,) = await examine_discord(door(server))
+    found, _boards = await examine_discord(door(server))
     assert found.detail == "podium is in no guild"
     assert "client_id=17" in found.remedy
     await server.close()
@@ -87,14 +99,15 @@ async def test_each_guild_is_told_what_the_bot_lacks_there() -> None:
     less = needed_permissions()
     less.update(manage_threads=False)
     server = await discord_with(good=needed_permissions().value, bad=less.value)
-    first, second, hidden, roles = await examine_discord(door(server))
-    assert (first.found, first.detail) == (True, "podium, in good, bad")
-    assert second.name == "Discord guild bad"
-    assert second.detail == "the bot lacks Manage Threads"
-    assert hidden.name == "Discord role in bad"
-    assert "Leaderboard Admin lacks Manage Threads" in hidden.detail
+    found = {each.name: each for each in await examine_discord(door(server))}
+    assert (found["Discord"].found, found["Discord"].detail) == (True, "podium, in good, bad")
+    assert found["Discord guild bad"].detail == "the bot lacks Manage Threads"
+    assert found["Discord rights"].detail == "give rights in every guild of this private bot"
+    assert found["Discord admins in good"].found
+    hidden = found["Discord admins in bad"]
+    assert "lacks Manage Threads" in hidden.detail
     assert hidden.optional
-    assert roles.detail == "give rights in every guild of this private bot"
+    assert "podium discord setup" in found["boards"].remedy
     await server.close()
 
 

@@ -234,7 +234,7 @@ async def test_a_bot_that_is_being_stopped_leaves_it_to_the_next_at_once(
     assert said(interaction) == []
     assert logs == []
     (left,) = await context.store.interactions.claim_unfinished("discord", "t", LEASE, timedelta())
-    assert left.tries == 1
+    assert left.tries == 0
 
 
 async def test_what_takes_longer_than_the_lease_goes_on_until_another_takes_over(

@@ -1,5 +1,8 @@
 """Who clicks on what nobody remembers is told; who is answered hears nothing more."""
 
+import asyncio
+import re
+from datetime import timedelta
 from unittest.mock import Mock
 
 import discord
@@ -7,17 +10,20 @@ import pytest
 
 from bot.discord import interaction_claims
 from bot.discord.context import DiscordContext
-from bot.discord.interaction_claims import EXPIRED, answer_unhandled_click, replying
+from bot.discord.interaction_claims import EXPIRED, answer_unhandled, replying
 from tests.doubles.asked import asked, said
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 
 COMPONENT = discord.InteractionType.component
+KNOWN = [re.compile(r"podium:[a-z]+")]
+FORM = discord.InteractionType.modal_submit
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interaction_claims, "GRACE_S", 0.0)
+    monkeypatch.setattr(interaction_claims, "_LEAST_GRACE_S", 0.0)
 
 
 @pytest.fixture
@@ -27,27 +33,29 @@ def context() -> DiscordContext:
 
 
 def clicked(
-    context: DiscordContext, kind: discord.InteractionType = COMPONENT, number: int = 1
+    context: DiscordContext, kind: discord.InteractionType = COMPONENT, custom_id: str = "3f2a"
 ) -> Mock:
-    found = asked(context, number)
-    found.type = kind
+    found = asked(context)
+    found.type, found.data = kind, {"custom_id": custom_id}
     return found
 
 
-@pytest.mark.parametrize("kind", [COMPONENT, discord.InteractionType.modal_submit])
+@pytest.mark.parametrize("kind", [COMPONENT, FORM])
 async def test_what_nobody_answers_is_answered_once(
     context: DiscordContext, kind: discord.InteractionType
 ) -> None:
     copies = [clicked(context, kind) for _ in range(2)]
     for each in copies:
-        await answer_unhandled_click(each)
+        await answer_unhandled(each, KNOWN)
     assert [said(each) for each in copies] == [[EXPIRED], []]
 
 
-async def test_a_command_is_left_alone(context: DiscordContext) -> None:
+async def test_a_command_and_a_known_button_are_left_alone(context: DiscordContext) -> None:
     command = clicked(context, discord.InteractionType.application_command)
-    await answer_unhandled_click(command)
-    command.response.defer.assert_not_awaited()
+    button = clicked(context, custom_id="podium:again")
+    for each in (command, button):
+        await answer_unhandled(each, KNOWN)
+        each.response.defer.assert_not_awaited()
 
 
 async def test_what_a_handler_has_is_left_to_it_however_slow_it_is(
@@ -56,7 +64,7 @@ async def test_what_a_handler_has_is_left_to_it_however_slow_it_is(
     own, other = clicked(context), clicked(context)
     async with replying(own) as answer:
         for each in (own, other):
-            await answer_unhandled_click(each)
+            await answer_unhandled(each, KNOWN)
         await answer.say("done")
     assert (said(own), said(other)) == (["done"], [])
     other.response.defer.assert_not_awaited()
@@ -65,5 +73,37 @@ async def test_what_a_handler_has_is_left_to_it_however_slow_it_is(
 async def test_a_bot_that_ends_meanwhile_leaves_it_to_the_next_one(context: DiscordContext) -> None:
     found = clicked(context)
     found.client.is_closed.return_value = True
-    await answer_unhandled_click(found)
+    await answer_unhandled(found, KNOWN)
     found.response.defer.assert_not_awaited()
+
+
+@pytest.mark.parametrize(
+    ("kind", "age_s", "waited"),
+    [
+        (COMPONENT, 0.0, []),
+        (COMPONENT, 2.9, []),
+        (FORM, 0.0, [1.0]),
+        (FORM, 0.75, [0.25]),
+        (FORM, 2.9, [0.1]),
+        (FORM, -60.0, [1.0]),
+    ],
+)
+async def test_only_a_form_waits_for_its_handler_and_less_if_it_comes_late(
+    context: DiscordContext,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: discord.InteractionType,
+    age_s: float,
+    waited: list[float],
+) -> None:
+    monkeypatch.undo()
+    pauses: list[float] = []
+
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    found = clicked(context, kind)
+    found.created_at = context.clock.now() - timedelta(seconds=age_s)
+    await answer_unhandled(found, KNOWN)
+    assert pauses == [pytest.approx(each) for each in waited]
+    assert said(found) == [EXPIRED]

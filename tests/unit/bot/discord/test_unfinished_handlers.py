@@ -17,15 +17,18 @@ import discord
 import pytest
 from discord import app_commands
 
-from bot.discord import buttons, pagination, standings_view
+from bot.discord import buttons, pagination, questions, standings_view
+from bot.discord.commands import leaderboard_owner
 from bot.discord.interaction_claims import EXPIRED
 from bot.discord.pagination import PagedList
 from bot.discord.result_notifications import NotificationButton
 from bot.discord.standings_view import PageDirection
 from bot.discord.unfinished import resume_unfinished
+from bot.domain.board import Viewer
 from bot.domain.ids import PublicationId, SubmissionId
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.scaffold import scaffold
+from bot.services.invites import create_invite_link
 from bot.services.publishing.publish import publish
 from tests.doubles.discord.kinds import ComponentKind, InteractionKind
 from tests.doubles.discord.limits import CALLBACK, FOLLOWUPS
@@ -45,7 +48,10 @@ from tests.doubles.factories import make_task
 
 ANSWER = f"{FOLLOWUPS}/messages/{{message_id}}"
 TASKS = ("CommandTree-invoker", "discord-ui")
-OPENS_A_FORM = {"leaderboard delete", "admin competition delete", "profile delete"}
+OPENS_A_FORM = {
+    *("leaderboard delete", "admin competition delete", "profile delete"),
+    "BoardMenu podium:delete-which",
+}
 """Their first response is the form itself, which nothing can repeat."""
 WITHIN_S = 15.0
 
@@ -71,6 +77,8 @@ class Stage:
     carol: Person
     submission: int
     zip: File
+    code: str
+    """Of an invite link for one person."""
 
     def values(self, name: str) -> dict[str, Value]:
         board = self.room.place.board.name
@@ -91,6 +99,7 @@ class Stage:
             "deadline": "2099-01-31",
             "gpus": "CPU",
             "record": True,
+            "code": self.code,
         }
         if name == "profile revoke":
             known["id"] = 1
@@ -142,7 +151,7 @@ class Stage:
         return lambda: send_interaction(action)
 
     async def question(self) -> Message:
-        """A message with menus and a button that only this process knows."""
+        """A message with a menu and a button."""
         script = File("kernel.py", b"x = 1\n")
         run = await self.carol.slash(
             "leaderboard submit test", script=script, leaderboard_name="wide"
@@ -166,7 +175,9 @@ async def stage() -> AsyncIterator[Stage]:
         with zipfile.ZipFile(archive, "w") as written:
             for name, text in scaffold("double").items():
                 written.writestr(f"double/{name}", text)
-        found = Stage(room, carol, made.id, File("double.zip", archive.getvalue()))
+        owner = Viewer(account, sees_all=True)
+        _, code = await create_invite_link(store, clock, owner, "wide", days=1, most=1)
+        found = Stage(room, carol, made.id, File("double.zip", archive.getvalue()), code)
         await asyncio.sleep(0.1)
         yield found
 
@@ -200,6 +211,12 @@ async def delivered_twice(here: Stage, begin: Begin) -> Interaction:
     del here
     run = begin()
     run.repeat()
+    return run
+
+
+async def delivered_late(here: Stage, begin: Begin) -> Interaction:
+    run = begin()
+    here.room.server.clock.advance(2.5)  # of the 3 s after which Discord takes no answer
     return run
 
 
@@ -240,9 +257,14 @@ def plain(text: str) -> str:
     return re.sub(r"\d+", "#", re.sub(r"podium_[\w-]+", "SECRET", text))
 
 
-async def played(here: Stage, trouble: Trouble, begin: Begin) -> Played:
+async def played(
+    here: Stage, trouble: Trouble, begin: Begin, replaced: Message | None = None
+) -> Played:
+    """Play a handler until it has answered, for a question in its own place."""
     before = here.sizes()
     run = await trouble(here, begin)
+    if replaced is not None:
+        await here.room.server.wait_for(lambda: not replaced.selects, WITHIN_S)
 
     def is_told() -> bool:
         reply, source = run.reply, run.source
@@ -253,7 +275,7 @@ async def played(here: Stage, trouble: Trouble, begin: Begin) -> Played:
     await asyncio.sleep(0.05)
     after = here.sizes()
     stored = {name: after[name] - before.get(name, 0) for name in after}
-    reply = run.reply if run.reply is not run.source else None
+    reply = run.reply if run.reply is not run.source else replaced
     said = "form" if run.form else "" if reply is None else plain(reply.text)
     return Played({k: v for k, v in stored.items() if v}, said, len(run.followups))
 
@@ -281,6 +303,8 @@ async def every_button(here: Stage) -> dict[str, Begin]:
         standings_view.PageSelect(board, "CPU", ["places 1 to 10"], 0),
         standings_view.StandingsGpuSelect(board, 0, ["CPU"]),
         *(pagination.ListPageButton(each, "next", 0) for each in PagedList),
+        *(questions.GpuSelect(1, 0, ["CPU"]), questions.ContinueButton(1)),
+        leaderboard_owner.BoardMenu(["doomed"]),
         *(NotificationButton(each) for each in ("on", "off")),
     ]
     registered = set(here.room.client._connection._view_store._dynamic_items.values())
@@ -313,7 +337,8 @@ async def everything(trouble: Trouble) -> dict[str, Played]:
             undisturbed if "answers" in trouble.__name__ else trouble,
             here.click(question.selects[0]),
         )
-        results["a question"] = await played(here, trouble, here.click(question.buttons[0]))
+        pressed = here.click(question.buttons[0])
+        results["a question"] = await played(here, trouble, pressed, question)
         codes = {each.code for each in here.room.server.refused}
         assert codes <= {40060}, here.room.server.refused
         here.room.server.forget()
@@ -327,7 +352,7 @@ def expected() -> dict[str, Played]:
 
 READS_FILES = {"admin export"}
 """Its answer is a file, which is not stored: it is read again, and the audit log has both reads."""
-OF_THIS_PROCESS = {"the form", "a question"}
+OF_THIS_PROCESS = {"the form"}
 """What only the process that asked can handle: the next one says so."""
 
 
@@ -336,6 +361,7 @@ OF_THIS_PROCESS = {"the form", "a question"}
     "trouble",
     [
         delivered_twice,
+        delivered_late,
         acknowledgement_lost,
         killed_while_it_acknowledges,
         killed_while_it_answers,

@@ -1,8 +1,9 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from bot.domain.ids import BoardId
+from bot.domain.ids import BoardId, PersonId
 from bot.domain.submission import RateLimit
 from runners.contract.task import Mode
 from tests.doubles.factories import NOON
@@ -24,6 +25,18 @@ def test_a_refusal_says_what_is_limited_and_when_it_lifts() -> None:
 def test_a_wide_limit_names_neither_mode_nor_board() -> None:
     refusal = RateLimit(1, timedelta(days=3)).refusal(NOON, NOON)
     assert refusal.message == "at most 1 submission is allowed in 3 days; submit again in 3 days"
+
+
+def test_a_limit_of_one_person_says_why_and_until_when() -> None:
+    limit = RateLimit(2, HOUR, person=PersonId(3), reason="a flood")
+    told = "an admin limited your submissions: a flood; at most 2 submissions are allowed in 60 min"
+    assert limit.refusal(NOON, NOON).message == f"{told}; submit again in 60 min"
+    end = NOON + timedelta(minutes=5)
+    refusal = replace(limit, until=end).refusal(NOON, NOON)
+    assert "submissions until 2026" in refusal.message
+    assert "submit again in 5 min" in refusal.message
+    assert set(refusal.moments.values()) == {end}
+    assert all(words in refusal.message for words in refusal.moments)
 
 
 def test_a_limit_that_lifts_this_moment_still_names_a_time() -> None:

@@ -11,6 +11,7 @@ from bot.domain.job import Claim, JobState
 from bot.domain.publication import NewPublication
 from bot.domain.submission import Ban, ExclusionKind, RateLimit
 from bot.services import moderation
+from bot.services.accounts import delete_account
 from bot.services.moderation import Decision
 from tests.doubles.place import Place
 
@@ -153,6 +154,28 @@ async def test_limits_are_set_and_dropped(place: Place) -> None:
     assert await place.store.moderation.limits() == ()
     with pytest.raises(UserError, match="this limit does not exist"):
         await moderation.drop_limit(place.store, deed, None, None)
+
+
+async def test_one_person_is_limited_but_never_by_themselves(place: Place) -> None:
+    eve, deed = await place.person("eve"), Decision(place.ada, "a flood")
+    wanted = RateLimit(3, timedelta(days=1), until=place.clock.now() + timedelta(days=7))
+    await moderation.set_limit(place.store, deed, wanted, "local:eve")
+    kept = replace(wanted, person=eve, reason="a flood")
+    assert await place.store.moderation.limits() == (kept,)
+    words = "every board, every mode, person local:eve"
+    assert await audit(place) == [("limit", f"3 in 24 h, {words}", "a flood")]
+    (named,) = (await moderation.submission_rules(place.store)).limits
+    assert named.person is not None
+    assert named.person.id == eve
+    with pytest.raises(UserError, match="your own account"):
+        await moderation.set_limit(place.store, deed, wanted, "local:ada")
+    with pytest.raises(UserError, match="you are limited; ask an admin"):
+        await delete_account(place.store, place.clock, eve)
+    with pytest.raises(UserError, match="this limit does not exist"):
+        await moderation.drop_limit(place.store, deed, None, None)
+    await moderation.drop_limit(place.store, deed, None, None, identity="local:eve")
+    assert await audit(place) == [("unlimit", words, "a flood")]
+    assert await place.store.moderation.limits() == ()
 
 
 async def test_quotas_of_gpu_time_name_the_gpu_type_as_boards_do(place: Place) -> None:

@@ -32,7 +32,7 @@ async def test_only_its_author_writes_a_note(place: Place) -> None:
 async def test_a_note_is_bounded_and_a_banned_author_writes_none(place: Place) -> None:
     made, ada = await place.submit(), Viewer(place.ada)
     await write_note(place.store, ada, made.id, "x" * LONGEST_NOTE)
-    with pytest.raises(UserError, match="4001 characters"):
+    with pytest.raises(UserError, match="at most 4000 characters"):
         await write_note(place.store, ada, made.id, "x" * (LONGEST_NOTE + 1))
     await place.store.moderation.ban(place.ada, Ban("spam"))
     with pytest.raises(UserError, match="spam"):

@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.reference_times import Work
 from bot.domain.scoring import ScoreValue
-from bot.services.benchmark_times import OtherRun, OtherTimes
+from bot.services.comparison import OtherRun, OtherTimes
 from bot.web.benchmark_figures import HEIGHT, WIDTH, benchmark_table, roofline
 from runners.contract.gpus import GPU_TYPES
 

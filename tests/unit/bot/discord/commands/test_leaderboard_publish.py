@@ -8,7 +8,10 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
+from bot.discord import questions
 from bot.discord.commands.leaderboard_publish import (
+    _CREATE,
+    _UPDATE,
     ZIP_BYTES,
     create_board,
     submit_publication,
@@ -27,6 +30,11 @@ from tests.doubles.factories import make_task
 from tests.doubles.place import Place
 
 
+@pytest.fixture(autouse=True)
+def _registered() -> None:
+    questions.KINDS.update({each.action: each for each in (_CREATE, _UPDATE)})
+
+
 async def answer_with(place: Place, *gpus: str) -> InteractionReply:
     """An answer where a worker offers these GPU types."""
     await place.store.workers.announce("box", gpus, timedelta(minutes=1))
@@ -34,7 +42,7 @@ async def answer_with(place: Place, *gpus: str) -> InteractionReply:
 
 
 def answer(place: Place) -> InteractionReply:
-    interaction = Mock(spec=discord.Interaction, channel_id=5)
+    interaction = Mock(spec=discord.Interaction, channel_id=5, id=1)
     interaction.channel = Mock(spec=discord.TextChannel)
     interaction.user.id = 9
     interaction.client.context = DiscordContext(place.store, place.clock)
@@ -90,7 +98,8 @@ async def test_only_gpu_types_that_fit_the_task_are_offered(place: Place) -> Non
     task = make_task(device=Device.CUDA)
     await create_board(TaskUpload(PublishRequest(place.ada, "adding"), b"zip", task), given)
     view = given.interaction.followup.send.await_args.kwargs["view"]  # type: ignore[attr-defined]
-    assert [option.value for menu in view.menus for option in menu.options] == ["H100"]
+    menu, _button = view.to_components()
+    assert [each["value"] for each in menu["components"][0]["options"]] == ["H100"]
     assert await stored(place) == []
 
 

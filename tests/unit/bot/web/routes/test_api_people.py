@@ -1,6 +1,7 @@
 """Oneself, one's tokens, what admins do, and what is told of the queue."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -48,6 +49,20 @@ async def test_admin_pages_are_for_admins_alone(api: Api, path: str) -> None:
         assert (await ada.get(f"/admin/{path}")).status_code == 200
 
 
+async def test_an_admin_limits_one_person_for_some_time(api: Api) -> None:
+    await api.place.person("bob")
+    end = (api.place.clock.now() + timedelta(days=1)).isoformat().replace("+00:00", "Z")
+    only = {"identity": "local:bob", "reason": "a flood"}
+    limit = {"board": None, "mode": None, "most": 2, "window_s": 60.0, "until": end, **only}
+    async with api.asking("ada", TokenScope.ADMIN) as ada:
+        assert (await ada.put("/admin/limits", json=limit)).status_code == 204
+        assert (await ada.get("/admin/rules")).json()["limits"] == [limit]
+        own = await ada.put("/admin/limits", json=limit | {"identity": "local:ada"})
+        assert "your own account" in own.text
+        assert (await ada.post("/admin/limits/end", json=only)).status_code == 204
+        assert (await ada.get("/admin/rules")).json()["limits"] == []
+
+
 async def test_an_admin_bans_pauses_and_limits_and_the_audit_tells_it(api: Api) -> None:
     waiting = await api.place.submit(await api.place.person("bob"))
     bob, rest = {"identity": "local:bob", "reason": "forged"}, {"gpu": "cpu", "reason": "hot"}
@@ -60,7 +75,7 @@ async def test_an_admin_bans_pauses_and_limits_and_the_audit_tells_it(api: Api) 
         rules = (await ada.get("/admin/rules")).json()
         assert rules["bans"] == [bob | {"name": "bob", "until": None}]
         assert rules["gpus"] == {"CPU": "hot"}
-        assert rules["limits"] == [limit]
+        assert rules["limits"] == [limit | {"identity": None, "reason": "", "until": None}]
         for path, body in (("bans", bob), ("pauses", rest)):
             assert (await ada.post(f"/admin/{path}/end", json=body)).status_code == 204
             twice = await ada.post(f"/admin/{path}/end", json=body)

@@ -60,6 +60,8 @@ async def test_a_request_with_a_key_can_be_repeated(api: Api) -> None:
         assert (other.status_code, other.json()["code"]) == (422, "key-reused")
         assert other.headers["content-type"] == "application/problem+json"
         assert "use a new key" in other.json()["detail"]
+        stated = api.place.board.access.source.statement
+        assert first.json()["source_statement"] == stated
         theirs = await eve.post("/submissions", json=ORDER, headers=key)
         assert theirs.json()["id"] != first.json()["id"]
         bad = await bob.post("/submissions", json=ORDER, headers={"Idempotency-Key": "a b"})

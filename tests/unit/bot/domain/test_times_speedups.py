@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.scoring import ScoreValue
-from bot.domain.speedups import show_score, show_speed_up
+from bot.domain.times import show_score, show_speed_up
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,142 @@
+"""What `podium doctor` finds in each server: roles, channels, the channel of alerts, and boards."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+
+import discord
+
+from bot.discord.alerts import ALERTS
+from bot.discord.channels import SUBMISSIONS
+from bot.discord.context import DiscordSettings
+from bot.discord.roles import ADMIN, CREATOR, PURPOSES, guild_key
+from bot.discord.setup_check import GuildGrant, GuildState, guild_states, offers_admin
+from bot.ports import Store
+
+_MOST_GUILDS = 20
+"""The most servers that are looked into: each takes several requests."""
+_TEXT = discord.ChannelType.text.value
+
+
+@dataclass(frozen=True, slots=True)
+class SetupStep:
+    """One step of setting a server up, done or not; `remedy` says how to do it."""
+
+    name: str
+    is_done: bool
+    detail: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What the database knows of one server."""
+
+    parts: Mapping[str, str]
+    """Ids of roles and channels by purpose; empty if an admin chose none."""
+    channels: tuple[str, ...]
+    """The channels in which admins allow submissions."""
+
+
+async def examine_guilds(
+    settings: DiscordSettings, guilds: Iterable[GuildGrant], store: Store | None
+) -> AsyncIterator[SetupStep]:
+    """Yield what is set up in the servers whose roles may give rights, and what boards there are.
+
+    Without a database only what Discord knows is found.
+    """
+    trusted = settings.trusted_guilds
+    chosen = [each for each in guilds if not trusted or each.id in trusted][:_MOST_GUILDS]
+    states = await guild_states(settings, [each.id for each in chosen])
+    for grant, state in zip(chosen, states, strict=True):
+        stored = await _stored(store, grant.id)
+        for name, purpose in PURPOSES.items():
+            yield _role(grant, state, name, stored.parts.get(purpose))
+        yield _submissions(grant, state, stored)
+        yield _alerts(grant, state, stored.parts.get(ALERTS))
+    yield await _boards(store)
+
+
+async def _stored(store: Store | None, guild: int) -> _Stored:
+    if store is None:
+        return _Stored({}, ())
+    key, parts = guild_key(guild), await store.moderation.parts()
+    own = {purpose: part for (of, purpose), part in parts.items() if of == key}
+    return _Stored(own, await store.moderation.channels(key))
+
+
+def _role(grant: GuildGrant, state: GuildState, name: str, part: str | None) -> SetupStep:
+    """Return whether the role exists that gives these rights, and what it is called now."""
+    whose = _WHOSE[name]
+    title = f"Discord {whose} in {grant.name}"
+    found = [each for each in state.roles if part is None and each.name == name]
+    found += [each for each in state.roles if str(each.id) == part]
+    if not found:
+        words = f"the role {name} does not exist yet"
+        remedy = "`podium up` makes it, if the bot may Manage Roles"
+        if part is not None:
+            words = f"their role, {part}, was deleted"
+            remedy = "choose another one with `/admin roles`, as an administrator of the server"
+        return SetupStep(title, is_done=False, detail=words, remedy=remedy)
+    role = min(found, key=lambda each: each.id)
+    if name == ADMIN and not offers_admin(role.permissions):
+        detail = f"their role {role.name} lacks Manage Threads, so they do not see `/admin`"
+        remedy = "give it this permission, or allow `/admin` for it in the server's Integrations"
+        return SetupStep(title, is_done=False, detail=detail, remedy=remedy)
+    return SetupStep(title, is_done=True, detail=f"who has the role {role.name}, id {role.id}")
+
+
+_WHOSE = {ADMIN: "admins", CREATOR: "creators"}
+
+
+def _submissions(grant: GuildGrant, state: GuildState, stored: _Stored) -> SetupStep:
+    """Return in which channels people submit, and whether the bot can write there."""
+    title = f"Discord submissions in {grant.name}"
+    part = stored.parts.get(SUBMISSIONS)
+    allowed = stored.channels or (() if part is None else (part,))
+    found = [each for each in state.channels if each.type == _TEXT and str(each.id) in allowed]
+    if not allowed:
+        found = [each for each in state.channels if each.type == _TEXT and each.name == SUBMISSIONS]
+    if not found:
+        remedy = "allow a channel with `/admin channel-allow`"
+        if not allowed:
+            remedy = "`podium up` makes #submissions, if the bot may Manage Channels"
+        return SetupStep(title, is_done=False, detail="no channel accepts them", remedy=remedy)
+    silent = [each.name for each in found if not state.may_write(each)]
+    if silent:
+        return _unwritable(title, silent)
+    return SetupStep(title, is_done=True, detail=f"in {_names(each.name for each in found)}")
+
+
+def _alerts(grant: GuildGrant, state: GuildState, part: str | None) -> SetupStep:
+    """Return which channel is told of alerts, and whether the bot can write there."""
+    title = f"Discord alerts in {grant.name}"
+    if not part:
+        remedy = "give yourself the role of admins, and choose a channel with `/admin alerts`"
+        return SetupStep(title, is_done=False, detail="no channel is told of them", remedy=remedy)
+    found = next((each for each in state.channels if str(each.id) == part), None)
+    if found is None:
+        remedy = "choose another one with `/admin alerts`"
+        return SetupStep(title, is_done=False, detail="their channel was deleted", remedy=remedy)
+    if not state.may_write(found):
+        return _unwritable(title, [found.name])
+    return SetupStep(title, is_done=True, detail=f"in {_names((found.name,))}")
+
+
+def _unwritable(title: str, names: Iterable[str]) -> SetupStep:
+    detail = f"the bot cannot write in {_names(names)}"
+    remedy = "allow it to View Channel and Send Messages there"
+    return SetupStep(title, is_done=False, detail=detail, remedy=remedy)
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"#{each}" for each in names)
+
+
+async def _boards(store: Store | None) -> SetupStep:
+    names = [] if store is None else [each.name for each in await store.boards.all()]
+    if not names:
+        remedy = "`podium discord setup` publishes an example; `/leaderboard create` makes yours"
+        return SetupStep("boards", is_done=False, detail="there is none", remedy=remedy)
+    first = ", ".join(sorted(names)[:3])
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return SetupStep("boards", is_done=True, detail=f"{first}{more}")
