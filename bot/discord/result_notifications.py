@@ -65,14 +65,12 @@ def took_long(status: SubmissionStatus, now: datetime) -> bool:
 
 async def view_of(context: DiscordContext, status: SubmissionStatus) -> discord.ui.View:
     """Return the submission's buttons; a person's first long run also has one for notifications."""
-    view, submission = buttons_of(status), status.submission
+    view, submission, people = buttons_of(status), status.submission, context.store.people
     if took_long(status, context.clock.now()):
-        person = await context.store.people.get(submission.person)
+        person = await people.get(submission.person)
         identity = "" if person is None else person.identity
         is_on = NotificationKind.RESULT in await context.store.listeners.kinds(identity)
-        if not is_on and await context.store.people.offer_notifications(
-            submission.person, submission.id
-        ):
+        if not is_on and await people.offer_notifications(submission.person, submission.id):
             view.add_item(NotificationButton("on"))
     return view
 

@@ -179,15 +179,13 @@ def times_of(evaluation: Evaluation) -> Times:
     }
 
 
-async def other_times(
-    store: Store, viewer: Viewer, shown: SubmissionStatus, gpu: str
-) -> OtherTimes:
+async def other_times(store: Store, viewer: Viewer, run: SubmissionStatus, gpu: str) -> OtherTimes:
     """Return the times of the reference, the leader and the viewer's best, if they are other runs.
 
     A viewer who no longer sees the board gets none, not even for their own submission.
     """
-    submission = shown.submission
-    if not shown.board.visible_to(viewer):
+    submission = run.submission
+    if not run.board.visible_to(viewer):
         return OtherTimes()
     task = (await task_version(store, submission.task_version)).definition
     others = [each async for each in _others(store, viewer.person, submission, gpu) if each.times]

@@ -135,8 +135,7 @@ class PersonProfile:
 
         On closed boards they are medals; on open ones they can still be lost.
         """
-        boards = [each for each in self.standings if each.board.is_open(now) != closed]
-        held = [each.own.standing.rank for each in boards]
+        held = [one.own.standing.rank for one in self.standings if one.board.is_open(now) != closed]
         return held.count(1), held.count(2), held.count(3)
 
 

@@ -24,6 +24,7 @@ _COMMENT = re.compile(
     r'"""[\s\S]*?"""|/\*[\s\S]*?\*/|#(?!include\b|define\b|pragma\b)[^\n]*|//[^\n]*'
 )
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|[^\s\w]")
+_WithFingerprint = tuple[RankedSource, frozenset[int]]
 
 
 def fingerprint(source: str) -> frozenset[int]:
@@ -69,9 +70,7 @@ async def compare_sources(store: Store) -> None:
 
 
 def _near(
-    own: frozenset[int],
-    given: frozenset[int],
-    others: Sequence[tuple[RankedSource, frozenset[int]]],
+    own: frozenset[int], given: frozenset[int], others: Sequence[_WithFingerprint]
 ) -> list[RankedSource]:
     """Return those of the other sources that are near-identical, without the `given` parts."""
     found = [(other, theirs - given) for other, theirs in others]

@@ -8,7 +8,7 @@ from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.ports import Clock
 from bot.store.postgres.database import Database
 
-_LOOKS_BACK = timedelta(days=1)
+_DAY = timedelta(days=1)
 _KEPT = timedelta(days=30)
 
 
@@ -64,9 +64,7 @@ class PostgresAlerts:
         return await self._database.row("alerts.retry_later", *key, due) is not None
 
     async def without_fingerprint(self) -> tuple[RankedSource, ...]:
-        rows = await self._database.rows(
-            "alerts.without_fingerprint", self._clock.now() - _LOOKS_BACK
-        )
+        rows = await self._database.rows("alerts.without_fingerprint", self._clock.now() - _DAY)
         return tuple(
             RankedSource(
                 SubmissionId(row["submission"]),

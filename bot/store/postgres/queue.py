@@ -228,9 +228,8 @@ class PostgresJobs:
         await self._database.row("jobs.limit", gpu, max_running, paused)
 
     async def unfinished(self, gpus: Sequence[str], limit: int) -> tuple[UnfinishedJob, ...]:
-        return tuple(
-            map(_unfinished_job, await self._database.rows("jobs.unfinished", list(gpus), limit))
-        )
+        rows = await self._database.rows("jobs.unfinished", list(gpus), limit)
+        return tuple(map(_unfinished_job, rows))
 
     async def backlog(self) -> dict[str, dict[str, int]]:
         counts: dict[str, dict[str, int]] = {}

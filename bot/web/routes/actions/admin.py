@@ -24,14 +24,7 @@ from bot.services.audit import audit_page
 from bot.web.context import context_of
 from bot.web.markup import highlighted
 from bot.web.routes.actions.page import SignedIn, reason_of, redirect, show
-from bot.web.sessions import (
-    Browser,
-    Fields,
-    SmallForm,
-    SubmittedForm,
-    parse_amount,
-    parse_number,
-)
+from bot.web.sessions import Browser, Fields, SmallForm, SubmittedForm, parse_amount, parse_number
 from runners.contract.task import Mode
 
 router = APIRouter(prefix="/admin")

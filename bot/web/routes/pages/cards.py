@@ -1,6 +1,6 @@
 """`card.png` below the address of a board, a submission or a person: its link card.
 
-A card shows only what people without an account may see, also to others, so that everyone can
+A card shows what people without an account may see, even if the caller may see more: everyone may
 cache it. A page that they may not see, or that does not exist, has the general card.
 """
 
