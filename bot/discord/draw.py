@@ -249,7 +249,7 @@ def later(status: SubmissionStatus) -> str:
 
 
 def result_text(status: SubmissionStatus, user: int) -> str:
-    """Return the notification that a submission's result is ready; it mentions the user."""
+    """Return the notification that a submission's result is ready, which mentions the user."""
     name, board = line(status.submission.file_name, 60), line(status.board.name)
     return f"<@{user}>, your result is ready: submission #{status.submission.id} {name} on {board}"
 

@@ -64,7 +64,7 @@ def took_long(status: SubmissionStatus, now: datetime) -> bool:
 
 
 async def view_of(context: DiscordContext, status: SubmissionStatus) -> discord.ui.View:
-    """Return the submission's buttons; a person's first long run also has one for notifications."""
+    """Return the submission's buttons, with the offer of notifications if they are offered here."""
     view, submission, people = buttons_of(status), status.submission, context.store.people
     if took_long(status, context.clock.now()):
         person = await people.get(submission.person)

@@ -1,4 +1,4 @@
-"""The permissions that the bot needs, and what Discord says of its guilds without a gateway."""
+"""The permissions that the bot needs, and what Discord reports of its guilds over HTTP."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -68,7 +68,7 @@ class _Application(BaseModel):
 
 
 class _Overwrite(BaseModel):
-    """What a channel changes for a role or a member."""
+    """The permissions that a channel adds or removes for a role or a member."""
 
     id: int
     allow: int
@@ -202,7 +202,7 @@ def _grant(guild: _Guild) -> GuildGrant:
 
 @dataclass(frozen=True, slots=True)
 class GuildState:
-    """A guild's roles and channels, and who the bot is there."""
+    """A guild's roles and channels, and the bot's user id and roles there."""
 
     guild: int
     roles: tuple[GuildRole, ...]
@@ -218,7 +218,7 @@ class GuildState:
             granted |= role.permissions if role.id in held else 0
         if discord.Permissions(granted).administrator:
             return True
-        for ids in ({self.guild}, self.bot_roles, {self.bot}):  # later ones count more
+        for ids in ({self.guild}, self.bot_roles, {self.bot}):  # later ones override earlier ones
             changes = [each for each in channel.permission_overwrites if each.id in ids]
             for each in changes:
                 granted &= ~each.deny

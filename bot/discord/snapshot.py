@@ -1,4 +1,4 @@
-"""Keeps in memory what autocompletion and checks of roles read; it is at most seconds old."""
+"""Keeps what autocompletion and checks of roles read in memory, at most a few seconds old."""
 
 import asyncio
 import math
@@ -17,7 +17,7 @@ from bot.services.cache import ResponseCache
 EVERY_S = 2.0
 """Seconds between two readings of the store."""
 OLDEST_S = 6.0
-"""If the last reading is older, no boards are suggested: invitations may have been withdrawn."""
+"""With an older reading, no boards are suggested: invitations may have been withdrawn since."""
 _OWN_S = 3.0
 """How old in seconds a person's own data may be; three times that while it is read again."""
 _MOST_PEOPLE = 2000
@@ -68,7 +68,7 @@ class Snapshot:
         return [each for each in self._boards if each.visible_to(viewer)]
 
     async def own(self, key: object, make: Callable[[], Awaitable[Found]]) -> Found:
-        """Return what `make` reads of one person's data, at most seconds old; `key` names it."""
+        """Return one person's data by `key`; `make` reads it again after a few seconds."""
         return await self._own.get(key, _OWN_S, make)
 
 

@@ -199,7 +199,7 @@ class Person:
 
     @property
     def name_can_be_reset(self) -> bool:
-        """Return whether an admin can replace the name by the handle: they differ."""
+        """Return whether there is a handle that differs from the name, so can replace it."""
         return bool(self.handle) and skeleton(self.name) != skeleton(self.handle)
 
     @property

@@ -207,7 +207,7 @@ class NewInviteLink:
 
 @dataclass(frozen=True, slots=True)
 class InviteLink:
-    """A link by which people join a private board; of at most `most`, `uses` have joined by it."""
+    """A link by which at most `most` people can join a private board; `uses` have."""
 
     id: InviteLinkId
     board: BoardId

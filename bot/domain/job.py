@@ -109,7 +109,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedJob:
-    """A person's job that runs or waits, for a list of jobs."""
+    """A job of a person's submission that runs or waits."""
 
     submission: SubmissionId
     person: PersonId

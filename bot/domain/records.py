@@ -328,7 +328,7 @@ class InteractionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an interaction asked a person, for as long as its token: what it needs to continue."""
+    """A question of a command, kept as long as its token; `asked` is who may answer it."""
 
     id: str
     asked: str

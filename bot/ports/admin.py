@@ -48,7 +48,7 @@ class People(Protocol):
         """
 
     async def add_skeletons(self) -> int:
-        """Store skeletons of names that were stored before there were any; return how many."""
+        """Store the skeletons of names that have none, from an earlier version; return how many."""
 
     async def deleted(self) -> frozenset[PersonId]:
         """Return the accounts that their people deleted: of these only scores are left."""

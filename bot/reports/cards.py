@@ -36,7 +36,7 @@ class LinkCard:
 GENERAL: Final = LinkCard(
     "", "Leaderboards for GPU kernels", "Verified times, with their intervals"
 )
-"""The card of pages without their own, and of those that not everyone may see."""
+"""The card of pages without a card of their own, and of pages that not everyone may see."""
 
 
 def board_card(shown: BoardStandings) -> LinkCard:

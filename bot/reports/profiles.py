@@ -52,7 +52,7 @@ _NS |= {"nsecond": 1.0, "usecond": 1e3, "msecond": 1e6, "second": 1e9}
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A use of a unit, a hit rate, or the occupancy and the most that the launch allows, in %."""
+    """A percentage: use of a unit, hit rate, or occupancy, with the most that the launch allows."""
 
     name: str
     percent: float
@@ -251,7 +251,7 @@ def _findings(kernel: _Kernel, total_ns: float) -> Iterator[ProfileFinding]:
 
 
 def _shortened(words: str) -> str:
-    """Return whole sentences up to the limit; if the first is too long, a part of it."""
+    """Return whole sentences within the limit; if the first is too long, its beginning."""
     if len(words) <= _WORDS_MOST:
         return words
     end = words.rfind(". ", 0, _WORDS_MOST)

@@ -159,7 +159,7 @@ async def measured_ns(
 
 
 async def fastest_ns(tx: Store, ranked: Iterable[Score]) -> float | None:
-    """Return the least time of these runs; a run's is the longer of its ranked and measured time.
+    """Return the least time of these runs, each with the longer of its ranked and measured time.
 
     Ranked times can be products of ratios. With these alone, people whose kernels are slow on
     purpose in comparisons with each other could shorten the first time again and again.

@@ -142,7 +142,7 @@ class PersonProfile:
 async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> PersonProfile:
     """Return a profile; UserError `unknown-person` when the viewer may not know of the person.
 
-    Admins know of everyone.
+    Admins may know of everyone.
     """
     person = await store.people.get(person_id)
     own = person_id == viewer.person

@@ -264,7 +264,7 @@ _GPU_SAMPLE = 20
 
 @dataclass(frozen=True, slots=True)
 class JobEstimate:
-    """A job that runs or waits, its board, and in how many seconds it will end; None if unknown."""
+    """A job that runs or waits, its board, and the expected seconds until its end, if known."""
 
     job: UnfinishedJob
     board: Board

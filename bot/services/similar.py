@@ -19,7 +19,7 @@ MOST_PARTS = 4000
 _LENGTH = 12
 """How many tokens one part has."""
 _SAMPLE = 4
-"""One part in this many is in the fingerprint; equal parts are chosen in every source."""
+"""One part in this many is in a fingerprint; as its hash decides, equal parts are in all."""
 _COMMENT = re.compile(
     r'"""[\s\S]*?"""|/\*[\s\S]*?\*/|#(?!include\b|define\b|pragma\b)[^\n]*|//[^\n]*'
 )
@@ -72,7 +72,7 @@ async def compare_sources(store: Store) -> None:
 def _near(
     own: frozenset[int], given: frozenset[int], others: Sequence[_WithFingerprint]
 ) -> list[RankedSource]:
-    """Return those of the other sources that are near-identical, without the `given` parts."""
+    """Return the other sources that are near-identical; the `given` parts do not count."""
     found = [(other, theirs - given) for other, theirs in others]
     return [
         other

@@ -25,7 +25,7 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRow:
-    """One benchmark: its time, those of other runs by name, and percent of the speed of light."""
+    """One benchmark: its time, other runs' by their names, and its percentage of speed of light."""
 
     number: int
     spec: str

@@ -22,7 +22,7 @@ DONE_MESSAGES = {
     "rejudging": "The submissions are being judged again; the standings fill as results come in.",
     "cancelled": "The submission is being cancelled.",
 }
-"""Messages after a decision, by `done` in the address, which so cannot inject a text."""
+"""Messages after a decision, by `done` in the address, so that an address cannot inject text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ModerationForms:
     cancel: bool = False
     excluded: bool = False
     looks: bool = False
-    """Whether to offer a look at its source, which is recorded: it is another person's."""
+    """Whether to offer a look at its source, which is recorded; only for another person's."""
 
 
 async def moderation_of(

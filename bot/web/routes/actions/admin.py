@@ -226,7 +226,7 @@ def _back(fields: Fields) -> str:
 async def _again(
     request: Request, submitted: SubmittedForm, action: str, fault: UserError
 ) -> Response:
-    """Show the error; if the form was on the page of a person or a submission, with the form."""
+    """Show the error on `/admin`, or with the form if it was on another page."""
     fields = submitted.fields
     if not _back(fields):
         return await _page(request, submitted.browser, fault=fault)

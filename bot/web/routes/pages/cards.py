@@ -30,7 +30,7 @@ Number = Annotated[int, Path(ge=1, lt=1 << 62)]
 
 @router.get("/card.png")
 async def general(request: Request) -> Response:
-    """Return the general card, which all other pages have."""
+    """Return the general card, which pages without their own card have."""
     return await _picture(request, GENERAL)
 
 

@@ -41,7 +41,7 @@ def _without_last_seen(block: Block) -> Block:
 
 
 async def _part(context: WebContext, viewer: Viewer) -> rendering.Part:
-    """Return the changing part of the page; for jobs that the viewer may not know of, few details.
+    """Return the changing part of the page, without details of jobs that the viewer may not see.
 
     The jobs are read once for all viewers, and rendered once for all who may know of the same ones.
     """

@@ -90,7 +90,7 @@ async def _season(context: WebContext, viewer: Viewer, board: Board, gpu: str | 
 
 
 def as_data(found: Season, *, shows_sources: bool) -> dict[str, Any]:
-    """Return the data of the plot: the best time so far, and each run, with what links to it."""
+    """Return the data of the plot: the best time so far, and each run, with its links."""
     chart = season_chart(found)
     if chart is None:
         return {"series": []}
