@@ -185,7 +185,7 @@ def _weights_seed(workload: Workload) -> int:
 
 
 def _parts(value: object) -> Iterator[object]:
-    """Yield the tensors of an output and its values that are not tensors, in order."""
+    """Yield the tensors and the other values of an output, in order."""
     match value:
         case list() | tuple():
             yield from chain.from_iterable(map(_parts, value))
@@ -219,12 +219,12 @@ def _difference(want: object, got: object, tolerance: float) -> str | None:
 
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, as float32 if torch cannot compute with its dtype."""
+    """The tensor; floats of one byte, with which torch cannot compute, as float32."""
     return widened(tensor) if tensor.dtype.itemsize == 1 else tensor
 
 
 def _is_near(right: object, given: object, tolerance: float) -> bool:
-    """Whether two values that are not tensors are equal, floats within the tolerance."""
+    """Whether two values that are not both tensors are equal; floats within the tolerance."""
     if isinstance(right, float) and isinstance(given, float):
         numbers = torch.tensor([given, right], dtype=torch.float64)
         return bool(torch.isclose(numbers[0], numbers[1], rtol=tolerance, atol=tolerance))

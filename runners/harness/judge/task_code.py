@@ -41,7 +41,7 @@ class KernelTask(TaskCode):
         parameters = as_task_error("generate_input", lambda: inspect.signature(self._generate))
         self._takes_seed = "seed" in parameters.parameters
         self._generated: tuple[int, Workload, int] | None = None
-        """The identity of the latest input, with what it was generated from."""
+        """The `id` of the latest input, and the workload and seed from which it was generated."""
 
     @override
     def generate(self, workload: Workload, seed: int) -> Any:
@@ -112,7 +112,7 @@ class KernelTask(TaskCode):
 
 
 def lift_memory_limit() -> None:
-    """Lift the limit until the end of a block of `memory_limited`."""
+    """Lift the limit on memory for the rest of the present block of `memory_limited`."""
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 

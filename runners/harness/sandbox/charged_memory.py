@@ -1,8 +1,7 @@
-"""Memory that no process has mapped, although a candidate makes Linux keep it.
+"""Finds memory that Linux keeps for a candidate, although no process has it in its page tables.
 
-It finds what the watchdog of processes cannot: shared memory outside of all page tables, the
-kernel's records for a process, such as locks or mappings, and pages that only a socket or a pipe
-still holds.
+The watchdog of processes cannot find it: shared memory outside of all page tables, the kernel's
+records for a process, such as locks or mappings, and pages that only a socket or a pipe holds.
 """
 
 import errno
@@ -18,7 +17,8 @@ _FILES = (("memory.usage_in_bytes", "total_rss", "total_cache"), ("memory.curren
 _SHARED = b" /dev/zero (deleted)\n"
 """How Linux names shared memory that belongs to no file."""
 _UNMAPPED_SHARE, _UNMAPPED_LEAST = 4, 256 << 20
-_MAPS_MOST = 16 << 20  # bytes; the paths in a process's list of mappings can be very long
+_MAPS_MOST = 16 << 20
+"""The most bytes of a process's list of mappings that are read: its paths can be very long."""
 
 
 def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
@@ -37,8 +37,9 @@ def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
 def maps_shared_memory(pid: int) -> bool:
     """Return whether a process or a descendant has mapped shared memory that belongs to no file.
 
-    Its pages stay when they leave the process's page tables, and Linux does not tell how many there
-    are. A process that cannot be inspected, or has a very long list of mappings, counts too.
+    Its pages stay when they leave the process's page tables, and Linux does not report how many
+    there are. For a process that cannot be inspected or has a very long list of mappings, the
+    answer is yes.
     """
     for process in (pid, *descendants(pid)):
         for thread in living_threads(process)[:1]:
@@ -57,7 +58,7 @@ def maps_shared_memory(pid: int) -> bool:
 def memory_files(pid: int) -> float:
     """Return the bytes of the memory files that a process and its descendants have open.
 
-    They are infinite if one process cannot be inspected.
+    Infinity if one of the processes cannot be inspected.
     """
     sizes: dict[int, int] = {}
     for process in (pid, *descendants(pid)):
