@@ -117,7 +117,7 @@ async def add_link(request: Request, submitted: sessions.SmallForm, name: str) -
         )
     except UserError as error:
         return await _form(request, submitted.browser, board, fault=error)
-    home = context.public_url or str(request.base_url).rstrip("/")
+    home = address_of(request)
     made = {"link": link, "code": code, "url": f"{home}/join?code={code}"}
     return await _form(request, submitted.browser, board, made=made)
 
