@@ -18,7 +18,7 @@ from bot.reports import blocks, tasks
 from bot.services import boards, invites, lookup
 from bot.services.publishing.publish import named_gpus, possible_gpus, publish, validate_publish
 from bot.web import publications, sessions
-from bot.web.context import ARCHIVE_ZIP_BYTES, WebContext, context_of
+from bot.web.context import ARCHIVE_ZIP_BYTES, WebContext, address_of, context_of
 from bot.web.routes.actions import page
 
 router = APIRouter(prefix="/edit/{name}")
@@ -117,8 +117,7 @@ async def add_link(request: Request, submitted: sessions.SmallForm, name: str) -
         )
     except UserError as error:
         return await _form(request, submitted.browser, board, fault=error)
-    home = address_of(request)
-    made = {"link": link, "code": code, "url": f"{home}/join?code={code}"}
+    made = {"link": link, "code": code, "url": f"{address_of(request)}/join?code={code}"}
     return await _form(request, submitted.browser, board, made=made)
 
 
