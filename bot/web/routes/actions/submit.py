@@ -84,7 +84,7 @@ async def submit(request: Request, submitted: _Upload) -> Response:
     try:
         stored = await _stored(context, submitted.caller, draft)
     except UserError as error:
-        values = await _values(context, submitted.caller, draft)
+        values = {**await _values(context, submitted.caller, draft), "remark": ""}
         return await show(request, submitted.browser, "actions/submit.html", values, fault=error)
     return redirect(f"/submit/{stored}")
 
@@ -149,6 +149,8 @@ async def _values(context: WebContext, viewer: Viewer, draft: _Draft) -> dict[st
         "board": board,
         "header": header,
         "remark": remark,
+        "earlier": draft.earlier_board,
+        "pause": (await moderation.submission_rules(context.store)).pause,
         "chosen": _chosen(board, draft.gpus or header.gpus or draft.earlier_gpus),
         "modes": MODES,
         "mode": draft.mode,

@@ -340,6 +340,31 @@ async def test_a_place_is_awaited_until_its_comparison_has_ended(
     assert last.rstrip().endswith("event: done\ndata:")
 
 
+async def test_the_form_tells_at_once_what_would_be_refused_or_sent_elsewhere(
+    door: WebContext,
+) -> None:
+    ada, _ = await signed_in(door)
+    headed = ("file", "k.py", b"#!PODIUM leaderboard vectoradd\n" + KERNEL)
+    same = await ada.post("/submit/look", {"earlier_board": "vectoradd"}, file=headed)
+    assert "From the file's header" in same.text
+    other = await ada.post("/submit/look", {"earlier_board": "softmax"}, file=headed)
+    assert "header names vectoradd, not softmax." in other.text
+    twice = await ada.post("/submit", {"board": "vectoradd"}, file=("file", "k.py", b"\0"))
+    assert twice.text.count("NUL bytes") == 1
+    assert "paused" not in await ada.text("/submit")
+    await door.store.moderation.pause("maintenance")
+    assert "Submissions are paused: maintenance." in await ada.text("/submit")
+
+
+async def test_a_ban_is_told_in_words(door: WebContext) -> None:
+    ada, _ = await signed_in(door)
+    root = await admin_of(door, "root")
+    ban = {"who": "local:ada", "reason": "spam", "until": "2099-01-31 18:00"}
+    assert (await root.post("/admin/ban", ban)).status_code == 303
+    told = "You are banned from submitting: spam (until 2099-01-31 18:00 UTC). Ask an admin."
+    assert told in await ada.text("/me")
+
+
 async def test_a_tokens_secret_is_shown_once_and_never_for_more_than_the_session(
     door: WebContext, place: Place
 ) -> None:
