@@ -155,8 +155,7 @@ class AuditPage:
 
     number: int
     decisions: tuple[NamedAuditEntry, ...]
-    more: bool
-    """Whether there are older entries."""
+    more: bool  # whether there are older ones
 
 
 @dataclass(frozen=True, slots=True)

@@ -323,28 +323,21 @@ async def _other_person(store: Store, decision: Decision, identity: str) -> Pers
 
 async def submission_rules(store: Store) -> SubmissionRules:
     """Return the current limits, quotas, pauses and bans."""
-    names = {board.id: board.name for board in await store.boards.all()}
+    names: dict[BoardId | None, str] = {each.id: each.name for each in await store.boards.all()}
     limits = await store.moderation.limits()
+    whom: dict[PersonId | None, Person | None] = {None: None}
+    for each in limits:
+        whom[each.person] = await store.people.get(each.person) if each.person else None
     paused = await store.moderation.board_pauses()
     bans = await store.moderation.bans()
     people = [(await store.people.get(person), each) for person, each in bans.items()]
     return SubmissionRules(
-        limits=tuple(
-            [
-                NamedLimit(
-                    each,
-                    names.get(each.board) if each.board else None,
-                    await store.people.get(each.person) if each.person else None,
-                )
-                for each in limits
-            ]
-        ),
+        limits=tuple(NamedLimit(each, names.get(each.board), whom[each.person]) for each in limits),
         pause=await store.moderation.pause_notice(),
         boards={names[board]: notice for board, notice in paused.items() if board in names},
         gpus=await store.moderation.gpu_pauses(),
         bans=tuple((person, each) for person, each in people if person is not None),
         quotas=tuple(
-            NamedQuota(each, names.get(each.key.board) if each.key.board else None)
-            for each in await store.costs.quotas()
+            NamedQuota(each, names.get(each.key.board)) for each in await store.costs.quotas()
         ),
     )

@@ -24,7 +24,7 @@ from runners.harness.judge.task_code import (
     shape_mismatch,
 )
 from runners.harness.protocol import arena
-from runners.harness.protocol.values import Node, clone, leaves
+from runners.harness.protocol.values import Node, clone, leaves, widened
 from runners.harness.supervision.process import new_memory_zeroed
 from runners.harness.verdicts import VerdictError, as_task_error
 
@@ -220,8 +220,7 @@ def _difference(want: object, got: object, tolerance: float) -> str | None:
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor, as float32 if torch cannot compute with its dtype."""
-    narrow = tensor.is_floating_point() and tensor.dtype.itemsize == 1
-    return tensor.float() if narrow else tensor
+    return widened(tensor) if tensor.dtype.itemsize == 1 else tensor
 
 
 def _is_near(right: object, given: object, tolerance: float) -> bool:

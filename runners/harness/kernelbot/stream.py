@@ -7,7 +7,6 @@ the error or message above it, if there is one; otherwise it is ignored.
 """
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.sandbox.diagnostics import failed_build
 from runners.harness.verdicts import VerdictError, error_of_exit
 
-_CASE = re.compile(r"(?P<kind>test|benchmark)\.(?P<number>0|[1-9]\d{0,5})\.(?P<field>[a-z_]+)")
+_CASE = re.compile(r"(?P<kind>test|benchmark)\.(?P<number>0|[1-9][0-9]{0,5})\.(?P<field>[a-z_]+)")
 _COUNTS = frozenset({"test-count", "benchmark-count"})
 _TEXTS = frozenset({"error", "message"})
 """The keys, of a case or of the whole phase, whose values may have several lines."""
@@ -222,7 +221,7 @@ def _report(text: str) -> str:
     """A profiler's table from base64; KernelBot's evaluations write `*` for base64's `/`."""
     try:
         return base64.b64decode(text.replace("*", "/"), validate=True).decode(errors="replace")
-    except binascii.Error as error:
+    except ValueError as error:  # binascii.Error, or for text that is not ASCII its base class
         raise BreachError("has a report that is not base64") from error
 
 

@@ -23,7 +23,7 @@ _MAPS_MOST = 16 << 20  # bytes; the paths in a process's list of mappings can be
 def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
     """Return whether a process and its descendants keep over `limit` bytes of shared memory.
 
-    Linux does not report whose it is. So the answer is yes if the machine's shared memory exceeds
+    Linux does not report whose it is. So the answer is yes if the harness's shared memory exceeds
     `before` by over `limit`, and the process has mapped some or, on a GPU, memory files as large.
     """
     if process_limits.shared_memory() - before <= limit:
@@ -87,9 +87,8 @@ def unmapped_memory() -> int:
 
     0 if this process has no group of its own. Files include shared memory and scratch folders.
     """
-    folders = process_limits.own_folders()
-    own = folders.get("memory", folders.get("", Path()))
-    if not own.name.startswith(process_limits.PREFIX):
+    own = process_limits.memory_group()
+    if own is None:
         return 0
     for name, *parts in _FILES:
         try:
