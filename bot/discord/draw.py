@@ -248,10 +248,10 @@ def later(status: SubmissionStatus) -> str:
     return f"-# `/submission show id:{status.submission.id}` shows this again."
 
 
-def notice_text(status: SubmissionStatus, user: int) -> str:
-    """Return the notice that a submission's result is here."""
+def result_text(status: SubmissionStatus, user: int) -> str:
+    """Return the notification that a submission's result is ready, which mentions the user."""
     name, board = line(status.submission.file_name, 60), line(status.board.name)
-    return f"<@{user}>, your result is here: submission #{status.submission.id} {name} on {board}"
+    return f"<@{user}>, your result is ready: submission #{status.submission.id} {name} on {board}"
 
 
 def private_thread_name(board: Board, name: str, person: int) -> str:

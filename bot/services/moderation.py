@@ -65,15 +65,15 @@ async def unban(store: Store, decision: Decision, identity: str) -> None:
 
 
 async def reset_name(store: Store, decision: Decision, identity: str) -> Person:
-    """Replace a person's chosen name by their user name, and tell them; return them as they were.
+    """Replace a person's name by their user name, and notify them; return the person before that.
 
-    They cannot choose a name that looks like it again, but any other. UserError if the name is the
+    They can choose any other name that does not look like the old one. UserError if the name is the
     user name already, or if it has changed in the meantime.
     """
     person = await _find_person(store, identity)
     if not person.handle:
         raise UserError("no-handle", "Podium knows no user name of this person to show instead")
-    if not person.may_be_renamed:
+    if not person.name_can_be_reset:
         raise UserError("same-name", f"{person.name} is this person's user name already")
     noted = replace(decision, reason=f"{person.name}: {decision.reason}")
     async with _audited(store, noted, "reset-name", f"person {identity}") as tx:

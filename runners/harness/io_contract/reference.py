@@ -41,7 +41,7 @@ from runners.harness.protocol import arena, values
 from runners.harness.verdicts import GradingResult, VerdictError, as_task_error
 
 _PART = 1 << 20
-"""The elements whose exact differences are computed at once."""
+"""How many elements' exact differences are computed at once."""
 
 
 def mismatch(
@@ -94,7 +94,7 @@ def _value_mismatch(
 def _largest_and_mean_difference(
     expected: torch.Tensor, actual: torch.Tensor
 ) -> tuple[float, float]:
-    """Computed in parts, because a wrong output may not take more memory than a right one."""
+    """Return both, computed in parts: a wrong output may take no more memory than a right one."""
     exact = torch.complex128 if expected.is_complex() else torch.float64
     flat = (torch.split(each.reshape(-1), _PART) for each in (expected, actual))
     parts = zip(*flat, strict=True)

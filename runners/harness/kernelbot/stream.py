@@ -25,6 +25,8 @@ _TIMES = ("mean", "best", "worst")
 _NUMBERS = (*_TIMES, "runs", "std", "err")
 _NUMBER_MOST = 1e15
 """The most runs and the most nanoseconds; no evaluation can last so long."""
+_TIME_LEAST = 1e-9
+"""The least nanoseconds; the ratio of another time to a shorter one may be infinite."""
 _PASS, _FAIL = "pass", "fail"
 
 _Fields = Mapping[str, str]
@@ -228,8 +230,9 @@ def _report(text: str) -> str:
 def _times(fields: _Fields, prefix: str) -> Times:
     """The reported numbers; only the mean is required."""
     numbers = {name: _number(fields[name], prefix + name) for name in _NUMBERS if name in fields}
-    if any(numbers.get(name, 1) <= 0 for name in _TIMES):
-        raise BreachError(f"has a time in `{prefix}*` that is not positive")
+    if any(numbers.get(name, 1) < _TIME_LEAST for name in _TIMES):
+        least = f"less than {_TIME_LEAST:g} ns"
+        raise BreachError(f"has a time in `{prefix}*` that is not positive, or {least}")
     runs = numbers.get("runs", 1)
     if runs < 1 or runs != int(runs):
         raise BreachError(f"has a `{prefix}runs` that is not a positive integer")

@@ -15,7 +15,7 @@ KILL_S = 30.0
 """Seconds for killed processes to exit; with a GPU or large page tables it can take several."""
 _POLL_S = 1e-3
 _TABLES, _TABLES_COUNT = "VmPTE:", 32
-"""Page tables count several times: Linux needs long to undo those of files, which count nothing.
+"""Page tables count several times: Linux takes long to free those of files, which do not count.
 Those that a process needs for the memory that counts are counted once."""
 _PAGES_OF_TABLE = 512
 _RESIDENT = {"RssAnon:": 1, "RssShmem:": 1, "HugetlbPages:": 1}
@@ -111,7 +111,7 @@ def _sum_kib(path: str, fields: Mapping[str, int]) -> int:
 
 
 def _read_kib(path: str, names: Container[str]) -> dict[str, int]:
-    """Return fields in bytes. A process's name may have any bytes, lines escaped."""
+    """Return fields in bytes. A process's name can have any bytes but a line break."""
     try:
         lines = Path(path).read_bytes().decode(errors="replace").split("\n")
     except (FileNotFoundError, ProcessLookupError):

@@ -211,6 +211,7 @@ def test_a_tests_line_that_is_no_pass_is_refused(change: tuple[bytes, bytes], wo
         ((b"mean: 5000.5", b"mean: nan"), "has nan at `benchmark.0.mean`"),
         ((b"mean: 5000.5", b"mean: inf"), "has inf at"),
         ((b"mean: 5000.5", b"mean: 0"), "not positive"),
+        ((b"mean: 5000.5", b"mean: 5e-324"), "less than 1e-09 ns"),
         ((b"mean: 5000.5", b"mean: -1"), "has -1 at"),
         ((b"mean: 5000.5", b"mean: fast"), "no number at"),
         ((b"best: 4000", b"best: 0"), "not positive"),

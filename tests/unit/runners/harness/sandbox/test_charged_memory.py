@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runners.harness.sandbox import process_limits
-from runners.harness.sandbox.charged_memory import unmapped_memory
+from runners.harness.sandbox.charged_memory import unmapped_limit, unmapped_memory
 from runners.harness.sandbox.process_limits import shared_memory
 
 VERSION_1 = {
@@ -31,6 +31,11 @@ def test_memory_of_no_process_and_shared_memory_are_read_in_either_version(
     assert (unmapped_memory(), shared_memory()) == (500, 7)
     in_group(monkeypatch, "", tmp_path / "podium-2", VERSION_2)
     assert (unmapped_memory(), shared_memory()) == (400, 8)
+
+
+def test_a_quarter_of_the_memory_may_be_unmapped_but_of_a_small_one_all() -> None:
+    limits = {64 << 20: 64 << 20, 512 << 20: 256 << 20, 1 << 30: 256 << 20, 4 << 30: 1 << 30}
+    assert {memory: unmapped_limit(memory) for memory in limits} == limits
 
 
 def test_a_group_that_others_are_in_or_that_cannot_be_read_tells_nothing(
