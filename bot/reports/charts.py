@@ -106,7 +106,7 @@ def show_position(at: datetime | str) -> str:
 
 def show_value(point: blocks.Point) -> str:
     """Return a value with four digits, and its half-width if there is one."""
-    half = f" ± {point.half_width:.2g}" if point.half_width is not None else ""
+    half = f" ± {float(f'{point.half_width:.2g}'):g}" if point.half_width is not None else ""
     return f"{point.value:.4g}{half}"
 
 

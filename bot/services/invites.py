@@ -32,7 +32,8 @@ async def create_invite_link(
     code = secrets.token_hex(16)
     until = clock.now() + timedelta(days=days)
     link = NewInviteLink(board.id, viewer.person, digest_of(code), most, until)
-    reason = f"for {most} people, until {until:%Y-%m-%d %H:%M} UTC"
+    people = "1 person" if most == 1 else f"{most} people"
+    reason = f"for {people}, until {until:%Y-%m-%d %H:%M} UTC"
     subject = f"board {board.name}"
     async with audited(store, viewer.person, "invite-link", subject, reason=reason) as tx:
         added = await tx.invites.add(link)

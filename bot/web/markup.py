@@ -46,6 +46,13 @@ def line_of(message: str) -> int | None:
     return None if found is None else int(found["python"] or found["compiled"])
 
 
+def with_code(text: str) -> Markup:
+    """Return the text with what is between backticks as code."""
+    pieces = re.split(r"`([^`]+)`", clean(text))  # every second one was between backticks
+    code = Markup("<code>{}</code>")
+    return Markup("").join(code.format(each) if at % 2 else each for at, each in enumerate(pieces))
+
+
 def with_line(message: str, page: str) -> Markup:
     """Return a message, escaped, in which the line that it names last is a link to `page`."""
     text = clean(message)

@@ -26,7 +26,7 @@ from bot.domain.names import split_handle
 from bot.domain.times import show_score, show_speed_up, show_time
 from bot.reports import blocks, escaping
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
-from bot.web.markup import with_line
+from bot.web.markup import with_code, with_line
 
 _DAY_S, _HOUR_S = 86_400, 3_600
 
@@ -74,6 +74,7 @@ def query(values: Mapping[str, object]) -> str:
 FILTERS = {
     "upper_first": upper_first,
     "kind": kind,
+    "with_code": with_code,
     "query": query,
     "score": show_score,
     "speed_up": show_speed_up,

@@ -1,6 +1,6 @@
 // Forms with a dropped, chosen or pasted file, which the server previews before it is submitted.
 (() => {
-  const size = (bytes) => (bytes < 1024 ? `${bytes} B` : bytes < 1048576 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1048576).toFixed(1)} MB`);
+  const size = (bytes) => (bytes < 1e3 ? `${bytes} B` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${+(bytes / 1e6).toFixed(1)} MB`);
 
   // <div data-drop> around a file input: the input gets a file that is dropped anywhere on the page.
   for (const zone of document.querySelectorAll("[data-drop]")) {

@@ -117,7 +117,8 @@
     const link = (text, href) => made("a", text, { href });
     const links = [link(`Submission #${number}`, `/submissions/${number}`)];
     if (before && (data.shown || who === data.own)) links.push(link(`Changes since #${before}`, `/submissions/${before}/compare?with=${number}`));
-    return [made("strong", data.people[who][1]), made("span", `${+value.toPrecision(4)} ± ${+half.toPrecision(2)} ${data.unit}`), made("span", when), ...links];
+    const digit = 10 ** (Math.floor(Math.log10(half)) - 1); // two digits, rounded up as everywhere
+    return [made("strong", data.people[who][1]), made("span", `${+value.toPrecision(4)} ± ${half ? +(Math.ceil(half / digit - 1e-6) * digit).toPrecision(2) : 0} ${data.unit}`), made("span", when), ...links];
   };
 
   // Shows a box about the dot under the cursor, next to it; a click or a touch keeps the box open.

@@ -16,6 +16,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import SubmissionRequest
+from bot.reports.confirmations import confirmation_lines
 from bot.reports.standings import placement_line
 from bot.reports.submission import job_line, outcome
 from bot.services import lookup, moderation, standings, status, submissions
@@ -83,7 +84,7 @@ async def submit(request: Request, submitted: _Upload) -> Response:
     try:
         stored = await _stored(context, submitted.caller, draft)
     except UserError as error:
-        values = await _values(context, submitted.caller, draft)
+        values = {**await _values(context, submitted.caller, draft), "remark": ""}
         return await show(request, submitted.browser, "actions/submit.html", values, fault=error)
     return redirect(f"/submit/{stored}")
 
@@ -148,6 +149,8 @@ async def _values(context: WebContext, viewer: Viewer, draft: _Draft) -> dict[st
         "board": board,
         "header": header,
         "remark": remark,
+        "earlier": draft.earlier_board,
+        "pause": (await moderation.submission_rules(context.store)).pause,
         "chosen": _chosen(board, draft.gpus or header.gpus or draft.earlier_gpus),
         "modes": MODES,
         "mode": draft.mode,
@@ -206,7 +209,7 @@ async def events(request: Request, browser: SignedIn, number: Number) -> Respons
 
     async def part() -> rendering.Part:
         reading = await status.submission_status(context.store, SubmissionId(number))
-        return await _render_progress(context, browser, reading), reading.is_final
+        return await _render_progress(context, browser, reading), reading.is_settled
 
     return rendering.live(context, part, lambda: sessions.still_signed_in(request, browser))
 
@@ -216,12 +219,13 @@ async def _render_progress(
 ) -> str:
     number = reading.submission.id
     ranked = reading.submission.mode is Mode.RANKED and reading.exclusion is None
-    is_placed = reading.is_final and ranked
+    is_placed = reading.is_settled and ranked
     placements = await standings.placements(context.store, number) if is_placed else ()
     values = {
         "status": reading,
         "outcome": outcome(reading),
         "lines": [(each, job_line(each)) for each in reading.jobs],
+        "confirmations": [*confirmation_lines(reading)],
         "places": [placement_line(each) for each in placements],
         "best": any(each.is_best for each in placements),
         "first": any(each.rank == 1 and each.is_best for each in placements),

@@ -8,9 +8,14 @@ import httpx
 import pytest
 
 from bot.domain.accounts import TokenScope
+from bot.domain.confirmation import Confirmation, ConfirmationState
 from bot.domain.errors import UserError
+from bot.domain.ids import ConfirmationId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.records import KnownPerson
+from bot.domain.scoring import PairRatio
+from bot.domain.status import SubmissionStatus
 from bot.remote.discord_oauth import DiscordIdentities
+from bot.services import status
 from bot.services.tokens import create_local_token, revoke_token
 from bot.web.context import WebContext
 from runners.contract.evaluation import CaseKind
@@ -19,7 +24,7 @@ from tests.doubles.agents import make_door
 from tests.doubles.browsers import HOME, SAME_ORIGIN, Browser, admin_of, signed_in
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.server import LocalDiscord
-from tests.doubles.factories import make_case, make_measurement
+from tests.doubles.factories import NOON, make_case, make_measurement
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 from tests.doubles.spooling import spooling
@@ -299,6 +304,65 @@ async def test_a_submission_is_followed_to_the_place_it_won_and_can_be_taken_bac
     assert (await eve.post(f"{page}/withdraw", {"reason": "mine"})).status_code == 403
     await ada.post(f"{page}/withdraw", {"reason": "<b>wrong</b>"})
     assert "withdrawn, so it is not ranked: &lt;b&gt;wrong&lt;/b&gt;" in await ada.text(page)
+
+
+MET = Confirmation(
+    ConfirmationId(1), SubmissionId(1), PersonId(1), "ada", TaskVersionId(1), "CPU", 1,
+    ConfirmationState.PENDING, NOON, rival=SubmissionId(7), rival_name="bob",
+    run=SubmissionId(-3), ratio=PairRatio(0.999, 0.002),
+)  # fmt: skip
+
+
+async def test_a_place_is_awaited_until_its_comparison_has_ended(
+    door: WebContext, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, _ = await signed_in(door)
+    answer = await ada.post("/submit", {"board": "vectoradd"}, file=FILE)
+    (stored,) = await place.store.submissions.history(place.ada, None, None, 5)
+    await place.judged(stored)
+    read, pages = status.submission_status, iter((ConfirmationState.PENDING,) * 2)
+
+    async def compared(store: MemoryStore, number: SubmissionId) -> SubmissionStatus:
+        found = await read(store, number)
+        met = replace(MET, state=next(pages, ConfirmationState.TIED))
+        return replace(found, jobs=tuple(replace(each, confirmation=met) for each in found.jobs))
+
+    monkeypatch.setattr(status, "submission_status", compared)
+    page = await ada.text(answer.headers["Location"])
+    assert "CPU: confirmation pending: it would take 1st place" in page
+    assert "data-live" in page
+    assert "1st of 1" not in page
+    events = await ada.text(f"{answer.headers['Location']}/events")
+    _, first, last = events.split("event: part")
+    assert "confirmation pending" in first
+    assert "CPU: tied with #7 by bob" in last
+    assert "1st of 1 on CPU" in last
+    assert last.rstrip().endswith("event: done\ndata:")
+
+
+async def test_the_form_tells_at_once_what_would_be_refused_or_sent_elsewhere(
+    door: WebContext,
+) -> None:
+    ada, _ = await signed_in(door)
+    headed = ("file", "k.py", b"#!PODIUM leaderboard vectoradd\n" + KERNEL)
+    same = await ada.post("/submit/look", {"earlier_board": "vectoradd"}, file=headed)
+    assert "From the file's header" in same.text
+    other = await ada.post("/submit/look", {"earlier_board": "softmax"}, file=headed)
+    assert "header names vectoradd, not softmax." in other.text
+    twice = await ada.post("/submit", {"board": "vectoradd"}, file=("file", "k.py", b"\0"))
+    assert twice.text.count("NUL bytes") == 1
+    assert "paused" not in await ada.text("/submit")
+    await door.store.moderation.pause("maintenance")
+    assert "Submissions are paused: maintenance." in await ada.text("/submit")
+
+
+async def test_a_ban_is_told_in_words(door: WebContext) -> None:
+    ada, _ = await signed_in(door)
+    root = await admin_of(door, "root")
+    ban = {"who": "local:ada", "reason": "spam", "until": "2099-01-31 18:00"}
+    assert (await root.post("/admin/ban", ban)).status_code == 303
+    told = "You are banned from submitting: spam (until 2099-01-31 18:00 UTC). Ask an admin."
+    assert told in await ada.text("/me")
 
 
 async def test_a_tokens_secret_is_shown_once_and_never_for_more_than_the_session(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.web.markup import line_of, with_line
+from bot.web.markup import line_of, with_code, with_line
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,8 @@ def test_the_line_that_a_message_names_last_is_a_link(message: str, line: int | 
     assert shown.startswith("&lt;b&gt;")
     assert shown.count("<a ") == shown.count(f'href="/submissions/1#line-{line}"')
     assert shown.count("<a ") == (line is not None)
+
+
+def test_what_is_between_backticks_is_code() -> None:
+    shown = with_code("use `podium <x>`; \u202ea `lone one")
+    assert shown == "use <code>podium &lt;x&gt;</code>; a `lone one"
