@@ -86,8 +86,8 @@ def _draw_block(block: Block, number: int) -> tuple[str, Attachment | None]:
             return _block(title, text, number, syntax=syntax or "txt")
         case Link(text, url):
             return f"{line(text)}: <{url}>", None
-        case Attachment(name, about=about):
-            return "" if about else f"-# file {line(name)}", block  # a picture is shown by itself
+        case Attachment():
+            return "", block  # Discord shows it, with its name
         case _:
             assert_never(block)
 

@@ -43,7 +43,7 @@ async def test_the_doctor_names_what_a_guild_does_not_allow(
     server.guild("right").create_role("Leaderboard Admin", Permission.MANAGE_THREADS)
     found = await _requirements(podium, server)
     assert found["Discord"]["found"]
-    assert found["Discord guild small"]["detail"] == (
+    assert found["Discord server small"]["detail"] == (
         "the bot lacks Manage Threads, Manage Roles, Manage Channels"
     )
     assert "lacks Manage Threads" in found["Discord admins in small"]["detail"]
