@@ -226,7 +226,11 @@ def live_text(status: SubmissionStatus) -> str:
 
 
 def _quoted(text: Text) -> str:
-    return f"> {_JOB_MARKS.get(text.tone, '')}{line(text.text, 150)}"
+    return f"> {_marked(text)}"
+
+
+def _marked(text: Text) -> str:
+    return f"{_JOB_MARKS.get(text.tone, '')}{line(text.text, 150)}"
 
 
 def confirmation_text(status: SubmissionStatus) -> str:
@@ -249,9 +253,10 @@ def later(status: SubmissionStatus) -> str:
 
 
 def notice_text(status: SubmissionStatus, user: int) -> str:
-    """Return the notice that a submission's result is here."""
+    """Return the notice that a submission's result is here, with the verdict per GPU type."""
     name, board = line(status.submission.file_name, 60), line(status.board.name)
-    return f"<@{user}>, your result is here: submission #{status.submission.id} {name} on {board}"
+    head = f"<@{user}>, your result is here: submission #{status.submission.id} {name} on {board}"
+    return _fit_message([head, *map(_marked, map(job_line, status.jobs))])
 
 
 def private_thread_name(board: Board, name: str, person: int) -> str:
