@@ -1,4 +1,4 @@
--- Links by which people invite themselves to a private board: they expire, are counted, and can be revoked.
+-- Links by which people join a private board: they expire, have a limit of people, and can be revoked.
 
 create table invite_links (
     id         bigint generated always as identity primary key,
@@ -11,8 +11,8 @@ create table invite_links (
     expires_at timestamptz not null,
     revoked_at timestamptz
 );
-comment on table invite_links is 'One code serves every front end';
+comment on table invite_links is 'Each has one code, which works in every front end';
 comment on column invite_links.digest is 'A hash of the code, which is shown once and not stored';
-comment on column invite_links.most is 'How many people it can invite';
-comment on column invite_links.uses is 'How many people it has invited; people who were invited already do not count';
+comment on column invite_links.most is 'The most people who can join by it';
+comment on column invite_links.uses is 'How many people have joined by it; people who were invited already do not count';
 create index invite_links_of_board on invite_links (board, id);

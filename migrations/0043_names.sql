@@ -1,14 +1,14 @@
--- Names that look alike are told apart; names that an admin reset; notices of long runs' results.
+-- Names that look alike are told apart; names that an admin reset; notifications of long runs' results.
 
 alter table people
     add handle text,
     add skeleton text,
     add refused_skeleton text,
     add notices_offered bigint;
-comment on column people.handle is 'The user name at the front end, which nobody else there has; null where the identity is all that is known';
-comment on column people.skeleton is 'Equal for names that look alike, see bot.domain.names; null until a process of this version has computed it';
-comment on column people.refused_skeleton is 'Of the name that an admin reset: the person cannot choose it again';
-comment on column people.notices_offered is 'Under which submission notices of results were offered, which is done once; null: not yet';
+comment on column people.handle is 'The user name at the front end, which is unique there; null where only the identity is known';
+comment on column people.skeleton is 'Equal for names that look alike, see bot.domain.names; null until a process has computed it';
+comment on column people.refused_skeleton is 'The skeleton of the name that an admin reset, which the person cannot choose again';
+comment on column people.notices_offered is 'The submission below which notifications of results were offered; null: not offered yet';
 create index people_by_skeleton on people (skeleton);
 
 create view shown_names as
@@ -23,7 +23,7 @@ select people.id as person, task_version, gpu, case
     else people.name
 end as name
 from people cross join leaderboards;
-comment on view shown_names is 'A person''s name on a leaderboard, with the handle where another person''s name there looks alike';
+comment on view shown_names is 'A person''s name on a leaderboard, with the handle if another person''s name there looks alike';
 
 drop trigger move_renamed on people;
 create trigger move_renamed after update on people
@@ -36,4 +36,4 @@ alter table listeners
     add constraint listeners_kind_check
         check (kind in ('competition', 'deadline', 'lost-rank', 'record', 'result'));
 alter table outbox alter column board drop not null;
-comment on column outbox.board is 'Who may not see it is not told; null: the news is about the addressee''s own account';
+comment on column outbox.board is 'Only people who may see it get the notification; null: it is about the addressee''s account';

@@ -10,7 +10,7 @@ create table questions (
     chosen      text[] not null,
     answered_by text
 );
-comment on table questions is 'Questions below answers to commands, with the file that came with the command; for 15 minutes';
+comment on table questions is 'Questions of commands, with the uploaded file; kept for 15 minutes';
 comment on column questions.id is 'The interaction that asked';
 comment on column questions.asked is 'The credential of the person who may answer';
 comment on column questions.answered_by is 'The only interaction that may continue';

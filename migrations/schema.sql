@@ -15,11 +15,11 @@ create table people (
     named_at   timestamptz
 );
 comment on column people.conversation is 'Where the front end and the person have exchanged direct messages; null if they have not';
-comment on column people.handle is 'The user name at the front end, which nobody else there has; null where the identity is all that is known';
-comment on column people.skeleton is 'Equal for names that look alike, see bot.domain.names; null until a process of this version has computed it';
-comment on column people.refused_skeleton is 'Of the name that an admin reset: the person cannot choose it again';
-comment on column people.notices_offered is 'Under which submission notices of results were offered, which is done once; null: not yet';
-comment on column people.named_at is 'When the person last chose their name on a page; null: they have the name that the front end reports';
+comment on column people.handle is 'The user name at the front end, which is unique there; null where only the identity is known';
+comment on column people.skeleton is 'Equal for names that look alike, see bot.domain.names; null until a process has computed it';
+comment on column people.refused_skeleton is 'The skeleton of the name that an admin reset, which the person cannot choose again';
+comment on column people.notices_offered is 'The submission below which notifications of results were offered; null: not offered yet';
+comment on column people.named_at is 'When the person last chose their name; null: they have the name that the front end reports';
 create index people_by_skeleton on people (skeleton);
 comment on column people.identity is 'The door''s own name of the account, such as local:ada';
 
@@ -534,7 +534,7 @@ create table outbox (
     check ((owner is null) = (lease_until is null)),
     check (refusal is null or done_at is not null)
 );
-comment on column outbox.board is 'Who may not see it is not told; null: the news is about the addressee''s own account';
+comment on column outbox.board is 'Only people who may see it get the notification; null: it is about the addressee''s account';
 comment on column outbox.key is 'What makes two news the same; kept a while after delivery, so that none is told twice';
 create index outbox_waiting on outbox (due, id) where done_at is null;
 
@@ -658,7 +658,7 @@ select people.id as person, task_version, gpu, case
     else people.name
 end as name
 from people cross join leaderboards;
-comment on view shown_names is 'A person''s name on a leaderboard, with the handle where another person''s name there looks alike';
+comment on view shown_names is 'A person''s name on a leaderboard, with the handle if another person''s name there looks alike';
 
 create function move_leaderboard(of_version bigint, at_gpu text) returns void language sql as $$
     insert into leaderboards values (of_version, at_gpu, 1)
@@ -1147,7 +1147,7 @@ create table source_prints (
 comment on table source_prints is 'Hashes of parts of the sources of ranked submissions, by which near-identical ones are found';
 create index source_prints_of_board on source_prints (board, person, submission desc);
 
--- Links by which people invite themselves to a private board.
+-- Links by which people join a private board.
 
 create table invite_links (
     id         bigint generated always as identity primary key,
@@ -1160,10 +1160,10 @@ create table invite_links (
     expires_at timestamptz not null,
     revoked_at timestamptz
 );
-comment on table invite_links is 'One code serves every front end';
+comment on table invite_links is 'Each has one code, which works in every front end';
 comment on column invite_links.digest is 'A hash of the code, which is shown once and not stored';
-comment on column invite_links.most is 'How many people it can invite';
-comment on column invite_links.uses is 'How many people it has invited; people who were invited already do not count';
+comment on column invite_links.most is 'The most people who can join by it';
+comment on column invite_links.uses is 'How many people have joined by it; people who were invited already do not count';
 create index invite_links_of_board on invite_links (board, id);
 
 -- What the Discord bot asked people, so that each of its processes can continue.
@@ -1178,7 +1178,7 @@ create table questions (
     chosen      text[] not null,
     answered_by text
 );
-comment on table questions is 'Questions below answers to commands, with the file that came with the command; for 15 minutes';
+comment on table questions is 'Questions of commands, with the uploaded file; kept for 15 minutes';
 comment on column questions.id is 'The interaction that asked';
 comment on column questions.asked is 'The credential of the person who may answer';
 comment on column questions.answered_by is 'The only interaction that may continue';

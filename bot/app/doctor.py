@@ -108,9 +108,9 @@ async def examine_server(
 async def examine_discord(
     door: "DiscordSettings | None", store: Store | None = None
 ) -> tuple[Requirement, ...]:
-    """Return whether there is a token, and each step of setting up the bot's guilds.
+    """Return whether there is a token, and the steps of setting up the bot's guilds.
 
-    Without a store, only what Discord knows.
+    Without a store, only what Discord reports is examined.
     """
     if door is None:
         remedy = "`podium discord setup` asks for it; see bot/discord/README.md"

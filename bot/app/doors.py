@@ -181,12 +181,12 @@ async def discord_invite(settings: Settings, application: int | None) -> str:
     from bot.discord import setup_check  # noqa: PLC0415 - see the top
 
     if application is not None:
-        return setup_check.invite_link(application)
+        return setup_check.bot_invite_link(application)
     door = discord_settings(settings)
     if door is None:
         raise UserError("no-token", "set DISCORD_TOKEN, or name the application with --application")
     try:
-        return setup_check.invite_link(await setup_check.application_of(door))
+        return setup_check.bot_invite_link(await setup_check.application_of(door))
     except setup_check.DiscordUnavailableError as error:
         raise SetupError(f"{error}; name the application with --application") from error
 

@@ -44,9 +44,9 @@ class SubmissionDisplay(BaseModel):
     awaited: bool = False
     """Whether the report says that a confirmation is pending."""
     confirmed: bool = False
-    """Whether its end was reported."""
+    """Whether the end of the confirmation was reported."""
     told: bool = False
-    """Whether a notice said that the result is here."""
+    """Whether the notification of the result was sent."""
     announced: int | None = None
     """The public line of a ranked submission."""
 

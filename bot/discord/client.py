@@ -34,7 +34,7 @@ from bot.discord.alerts import AlertSender
 from bot.discord.context import DiscordContext, DiscordSettings
 from bot.discord.publication_thread import run_publications
 from bot.discord.requests import limit_requests
-from bot.discord.result_notices import NoticeButton
+from bot.discord.result_notifications import NotificationButton
 from bot.discord.submission_thread import run_displays
 from bot.discord.unfinished import run_resumption
 from bot.domain.errors import SetupError, StoreError
@@ -92,7 +92,7 @@ class PodiumClient(discord.Client):
         self.add_dynamic_items(
             *(buttons.SubmissionButton, buttons.BoardButton, buttons.CheckButton),
             *(standings_view.PageButton, standings_view.PageSelect),
-            *(standings_view.StandingsGpuSelect, pagination.ListPageButton, NoticeButton),
+            *(standings_view.StandingsGpuSelect, pagination.ListPageButton, NotificationButton),
         )
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)

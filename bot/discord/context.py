@@ -50,7 +50,7 @@ class DiscordContext:
         return self.lease.total_seconds() / 3
 
     async def person(self, user: discord.User | discord.Member) -> Person:
-        """Return the account of a Discord user, under their display name."""
+        """Return the account of a Discord user; `People.ensure` says which name it has."""
         name = user.global_name or user.name
         return await self.store.people.ensure(f"{FRONT_END}:{user.id}", name, user.name)
 

@@ -127,7 +127,7 @@ class OnceMessage:
     view: discord.ui.View | None = None
     silent: bool = False
     mentions: int = 0
-    """The only user whom it notifies."""
+    """The id of the only user whom it mentions; 0 for no one."""
     after: int = 0
     """An earlier message; it is only looked for among later ones."""
 

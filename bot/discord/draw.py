@@ -252,10 +252,10 @@ def later(status: SubmissionStatus) -> str:
     return f"-# `/submission show id:{status.submission.id}` shows this again."
 
 
-def notice_text(status: SubmissionStatus, user: int) -> str:
-    """Return the notice that a submission's result is here, with the verdict per GPU type."""
+def result_text(status: SubmissionStatus, user: int) -> str:
+    """Return the notification that a result is ready, with the verdict per GPU type."""
     name, board = line(status.submission.file_name, 60), line(status.board.name)
-    head = f"<@{user}>, your result is here: submission #{status.submission.id} {name} on {board}"
+    head = f"<@{user}>, your result is ready: submission #{status.submission.id} {name} on {board}"
     return _fit_message([head, *map(_marked, map(job_line, status.jobs))])
 
 

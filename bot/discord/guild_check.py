@@ -1,4 +1,4 @@
-"""What `podium doctor` finds in each server: roles, channels, the channel of alerts, and boards."""
+"""What `podium doctor` finds in each server: its roles, its channels, and whether boards exist."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from bot.discord.setup_check import GuildGrant, GuildState, guild_states, offers
 from bot.ports import Store
 
 _MOST_GUILDS = 20
-"""The most servers that are looked into: each takes several requests."""
+"""The most servers that are examined: each takes several requests."""
 _TEXT = discord.ChannelType.text.value
 
 
@@ -40,9 +40,9 @@ class _Stored:
 async def examine_guilds(
     settings: DiscordSettings, guilds: Iterable[GuildGrant], store: Store | None
 ) -> AsyncIterator[SetupStep]:
-    """Yield what is set up in the servers whose roles may give rights, and what boards there are.
+    """Yield the setup steps of each server whose roles may give rights, then whether boards exist.
 
-    Without a database only what Discord knows is found.
+    Without a store, only what Discord reports is examined.
     """
     trusted = settings.trusted_guilds
     chosen = [each for each in guilds if not trusted or each.id in trusted][:_MOST_GUILDS]
@@ -65,14 +65,14 @@ async def _stored(store: Store | None, guild: int) -> _Stored:
 
 
 def _role(grant: GuildGrant, state: GuildState, name: str, part: str | None) -> SetupStep:
-    """Return whether the role exists that gives these rights, and what it is called now."""
+    """Return whether the role that gives these rights exists, and its present name."""
     whose = _WHOSE[name]
     title = f"Discord {whose} in {grant.name}"
     found = [each for each in state.roles if part is None and each.name == name]
     found += [each for each in state.roles if str(each.id) == part]
     if not found:
         words = f"the role {name} does not exist yet"
-        remedy = "`podium up` makes it, if the bot may Manage Roles"
+        remedy = "`podium up` creates it, if the bot may Manage Roles"
         if part is not None:
             words = f"their role, {part}, was deleted"
             remedy = "choose another one with `/admin roles`, as an administrator of the server"
@@ -82,7 +82,7 @@ def _role(grant: GuildGrant, state: GuildState, name: str, part: str | None) -> 
         detail = f"their role {role.name} lacks Manage Threads, so they do not see `/admin`"
         remedy = "give it this permission, or allow `/admin` for it in the server's Integrations"
         return SetupStep(title, is_done=False, detail=detail, remedy=remedy)
-    return SetupStep(title, is_done=True, detail=f"who has the role {role.name}, id {role.id}")
+    return SetupStep(title, is_done=True, detail=f"people with the role {role.name}, id {role.id}")
 
 
 _WHOSE = {ADMIN: "admins", CREATOR: "creators"}
@@ -99,7 +99,7 @@ def _submissions(grant: GuildGrant, state: GuildState, stored: _Stored) -> Setup
     if not found:
         remedy = "allow a channel with `/admin channel-allow`"
         if not allowed:
-            remedy = "`podium up` makes #submissions, if the bot may Manage Channels"
+            remedy = "`podium up` creates #submissions, if the bot may Manage Channels"
         return SetupStep(title, is_done=False, detail="no channel accepts them", remedy=remedy)
     silent = [each.name for each in found if not state.may_write(each)]
     if silent:
@@ -108,11 +108,11 @@ def _submissions(grant: GuildGrant, state: GuildState, stored: _Stored) -> Setup
 
 
 def _alerts(grant: GuildGrant, state: GuildState, part: str | None) -> SetupStep:
-    """Return which channel is told of alerts, and whether the bot can write there."""
+    """Return which channel gets alerts, and whether the bot can write there."""
     title = f"Discord alerts in {grant.name}"
     if not part:
         remedy = "give yourself the role of admins, and choose a channel with `/admin alerts`"
-        return SetupStep(title, is_done=False, detail="no channel is told of them", remedy=remedy)
+        return SetupStep(title, is_done=False, detail="no channel gets them", remedy=remedy)
     found = next((each for each in state.channels if str(each.id) == part), None)
     if found is None:
         remedy = "choose another one with `/admin alerts`"

@@ -134,9 +134,9 @@ async def direct_response(interaction: Interaction) -> AsyncIterator[None]:
 
 
 GRACE_S = 1.0
-"""How long after it was sent a form waits for its handler, in any process; Discord waits 3 s."""
+"""How long after a form was sent any process may handle it; Discord waits 3 s for an answer."""
 _LEAST_GRACE_S = 0.1
-"""How long it waits here even if it came late: the handler of this process has just started."""
+"""The least wait for this process's own handler, even if the form arrived late."""
 EXPIRED = "This menu has expired. Please run the command again."
 _HANDLED = "handled"
 """The key in `Interaction.extras` of an interaction that a handler of this process has."""
@@ -145,8 +145,8 @@ _HANDLED = "handled"
 async def answer_unhandled(interaction: Interaction, known: Iterable[re.Pattern[str]]) -> None:
     """Answer a click or form without a handler, instead of Discord's "This interaction failed".
 
-    Every process has the handlers of all buttons and menus, whose ids are `known`. A form's is in
-    the process that opened it, perhaps another one than this.
+    Every process has handlers for all buttons and menus, whose ids match `known`. Only the process
+    that opened a form, perhaps another one, has its handler.
     """
     if interaction.type is discord.InteractionType.component:
         custom_id = str(dict(interaction.data or {}).get("custom_id", ""))

@@ -45,7 +45,7 @@ _WORDS = {
     NotificationKind.DEADLINE: "deadlines a day ahead",
     NotificationKind.LOST_RANK: "ranks that you lose",
     NotificationKind.RECORD: "records",
-    NotificationKind.RESULT: "long runs of yours that end",
+    NotificationKind.RESULT: "results of your long runs",
 }
 """The words for each kind of notification, when a person or channel has switched it on."""
 

@@ -92,21 +92,25 @@ async def any_submissions(interaction: Interaction, current: str) -> list[app_co
     """Return for an admin the submissions whose number begins as typed, with their owners."""
     if not current.isdecimal() or len(current) > _MOST_DIGITS or not has_role(interaction, ADMIN):
         return []
-    store = context_of(interaction).store
-    typed = int(current)
-    found: list[app_commands.Choice[int]] = []
-    try:
-        for number in (typed, *range(10 * typed, 10 * typed + 10)):
-            submission = await store.submissions.get(SubmissionId(number))
-            if submission is None:
-                continue
-            person = await store.people.get(submission.person)
-            owner = "" if person is None else f", by {person.name}"
-            name = f"#{number} {submission.file_name[:50]}, {submission.mode}{owner}"
-            found.append(app_commands.Choice(name=one_line(name)[:_CHOICE_LENGTH], value=number))
+    context, typed = context_of(interaction), int(current)
+    store = context.store
+    numbers = [SubmissionId(each) for each in (typed, *range(10 * typed, 10 * typed + 10))]
+
+    async def find() -> dict[int, str]:
+        submissions = await store.submissions.several(numbers)
+        owners = {each: await store.people.get(each) for each in {s.person for s in submissions}}
+        by = {each: "" if one is None else f", by {one.name}" for each, one in owners.items()}
+        return {
+            each.id: one_line(f"#{each.id} {each.file_name[:50]}, {each.mode}{by[each.person]}")
+            for each in submissions
+        }
+
+    try:  # read once for everyone who types this number
+        names = await context.snapshot.own(("numbers", typed), find)
     except StoreError:
         return []
-    return found
+    ordered = sorted(names.items())
+    return [app_commands.Choice(name=name[:_CHOICE_LENGTH], value=n) for n, name in ordered]
 
 
 async def own_tokens(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:

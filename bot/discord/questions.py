@@ -29,7 +29,7 @@ class QuestionKind:
 
     action: str
     label: str
-    """What the button says."""
+    """The text of the button."""
     proceed: Continuation
     needs_gpus: bool = True
 
@@ -55,7 +55,7 @@ def new_question(
     request: str,
     content: bytes,
 ) -> Question:
-    """Return a question to the person who gave the command."""
+    """Return a question to the person who ran the command."""
     return Question(
         interaction_key(interaction),
         user_credential(interaction.user.id),
@@ -145,7 +145,7 @@ class ContinueButton(
 
     @override
     async def callback(self, interaction: Interaction) -> None:
-        """Continue; what is then said takes the place of the question."""
+        """Continue; the next message replaces the question."""
         async with replacing(interaction) as answer:
             question = await _find(answer, self.question)
             kind = KINDS[question.action]
@@ -159,7 +159,7 @@ class ContinueButton(
 
 
 async def _find(answer: InteractionReply, number: int) -> Question:
-    """Return the question; UserError, in place of the question, when it has expired."""
+    """Return the question; UserError when it has expired, whose message replaces the question."""
     interaction = answer.interaction
     key = interaction_key(interaction).rpartition(":")[0]
     question = await context_of(interaction).store.interactions.question(f"{key}:{number}")

@@ -1,4 +1,4 @@
-"""The limits of requests to Discord: how many at once, how long each may take, what is repeated."""
+"""Limits requests to Discord: how many per second, how long each takes, which are repeated."""
 
 import asyncio
 import re
@@ -18,12 +18,12 @@ RESPONSE_TIMEOUT_S = 15.0
 REQUESTS_PER_S = 40
 """Requests per second. Discord allows a bot 50, and discord.py slows down only after a refusal."""
 _WITHOUT_LIMIT = ("/interactions", "/webhooks")
-"""Replies to interactions do not count toward the limit, and never wait."""
+"""The paths of replies to interactions, which do not count toward the limit and never wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class _TimedSession:
-    """A session whose requests are given up without a response: a hung one blocks its answer."""
+    """A session whose requests have a timeout: one that hangs would block the answer."""
 
     session: aiohttp.ClientSession
 
@@ -88,7 +88,7 @@ def limit_requests(client: discord.Client) -> None:
     limit: when the window restarts, it does not count the requests that are still unanswered.
     """
     http: Any = client.http
-    http.http_trace = _not_repeated()
+    http.http_trace = _threads_created_once()
     send = http.request
     spacer = RequestSpacer()
 
@@ -106,11 +106,12 @@ def limit_requests(client: discord.Client) -> None:
 _CREATES_A_THREAD = re.compile(r"/channels/[0-9]+/threads$")
 
 
-def _not_repeated() -> aiohttp.TraceConfig:
-    """Return what keeps discord.py from sending a request again that could be carried out twice.
+def _threads_created_once() -> aiohttp.TraceConfig:
+    """Return a trace that keeps discord.py from repeating the creation of a thread.
 
-    It repeats every request after a 502, which may have been carried out. Discord recognizes a
-    repeated message by its nonce, but not a repeated thread: the caller has to look for it first.
+    discord.py repeats a request after a response such as 502, although Discord may have carried it
+    out. Discord recognizes a repeated message by its nonce, but creates a second thread. So the
+    caller gets the error, and looks for the thread before it tries again.
     """
 
     async def raise_error(_session: object, _context: object, seen: Any) -> None:  # noqa: ANN401

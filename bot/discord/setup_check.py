@@ -1,4 +1,4 @@
-"""The permissions that the bot needs, and what Discord says of its guilds without a gateway."""
+"""The permissions that the bot needs, and what Discord reports of its guilds over HTTP."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ NEEDED = {
     "manage_roles": f"to create the roles {ADMIN} and {CREATOR}",
     "manage_channels": f"to create #{SUBMISSIONS}",
 }
-"""Why the bot needs each permission, under discord.py's name of the permission."""
+"""Why the bot needs each permission, by discord.py's name for it."""
 
 
 def needed_permissions() -> discord.Permissions:
@@ -44,7 +44,7 @@ def missing_permissions(granted: int) -> tuple[str, ...]:
     return tuple(name.replace("_", " ").title() for name in NEEDED if not getattr(has, name))
 
 
-def invite_link(application: int) -> str:
+def bot_invite_link(application: int) -> str:
     """Return the link by which a guild's manager adds the bot."""
     return discord.utils.oauth_url(
         application, permissions=needed_permissions(), scopes=("bot", "applications.commands")
@@ -52,8 +52,9 @@ def invite_link(application: int) -> str:
 
 
 TIMEOUT_S = 3.0
+"""How long Discord may take for a request."""
 COPY_AGAIN = "copy DISCORD_TOKEN again from the application's Bot page"
-"""What to do when Discord rejects the token."""
+"""Advice for a token that Discord rejects."""
 _PAGE = 200
 """The most guilds in one response of Discord."""
 
@@ -67,7 +68,7 @@ class _Application(BaseModel):
 
 
 class _Overwrite(BaseModel):
-    """What a channel changes for a role or a member."""
+    """The permissions that a channel adds or removes for a role or a member."""
 
     id: int
     allow: int
@@ -127,7 +128,7 @@ class DiscordUnavailableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GuildGrant:
-    """A guild that the bot is in, and its missing permissions there."""
+    """A guild that the bot is in, and the permissions that it lacks there."""
 
     id: int
     name: str
@@ -159,7 +160,7 @@ async def check_setup(settings: DiscordSettings) -> SetupReport:
             last = page[-1].id
             if len(page) < _PAGE:
                 break
-        invite, public = invite_link(application.id), application.bot_public
+        invite, public = bot_invite_link(application.id), application.bot_public
         return SetupReport(application.name, invite, tuple(guilds), public)
 
 
@@ -173,10 +174,11 @@ _WELCOME = (
 
 
 async def welcome(settings: DiscordSettings, guild: int, board: str) -> str:
-    """Post the first message into a guild's #submissions, made if missing; return its link.
+    """Post a first message in a guild's #submissions, which is created if missing.
 
     It is not posted again while it is among the channel's newest messages.
-    SetupError if the bot may not; DiscordUnavailableError if Discord does not answer.
+    Returns the link to the channel. SetupError if the bot lacks a permission;
+    DiscordUnavailableError if Discord does not answer.
     """
     async with _api_session(settings) as session:
         path = f"guilds/{guild}/channels"
@@ -204,8 +206,8 @@ async def _post(session: aiohttp.ClientSession, path: str, body: dict[str, objec
     async with session.post(path, json=body) as answer:
         if answer.status == HTTPStatus.FORBIDDEN:
             raise SetupError(
-                "the bot may not make #submissions or write in it; run `podium doctor`, which says "
-                "what permission is missing"
+                "the bot may not create #submissions or write in it; `podium doctor` names the "
+                "missing permission"
             )
         answer.raise_for_status()
         return await answer.read()
@@ -217,7 +219,7 @@ def _grant(guild: _Guild) -> GuildGrant:
 
 @dataclass(frozen=True, slots=True)
 class GuildState:
-    """A guild's roles and channels, and who the bot is there."""
+    """A guild's roles and channels, and the bot's user id and roles there."""
 
     guild: int
     roles: tuple[GuildRole, ...]
@@ -233,7 +235,7 @@ class GuildState:
             granted |= role.permissions if role.id in held else 0
         if discord.Permissions(granted).administrator:
             return True
-        for ids in ({self.guild}, self.bot_roles, {self.bot}):  # later ones count more
+        for ids in ({self.guild}, self.bot_roles, {self.bot}):  # later ones override earlier ones
             changes = [each for each in channel.permission_overwrites if each.id in ids]
             for each in changes:
                 granted &= ~each.deny

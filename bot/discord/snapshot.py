@@ -1,4 +1,4 @@
-"""What autocompletion and checks of roles read: kept in memory, at most a few seconds old."""
+"""Keeps what autocompletion and checks of roles read in memory, at most a few seconds old."""
 
 import asyncio
 import math
@@ -17,9 +17,9 @@ from bot.services.cache import ResponseCache
 EVERY_S = 2.0
 """Seconds between two readings of the store."""
 OLDEST_S = 6.0
-"""After this many seconds without a reading, nothing is suggested: an invitation may be over."""
+"""With an older reading, no boards are suggested: invitations may have been withdrawn since."""
 _OWN_S = 3.0
-"""How old a person's own things may be; while they are read again, three times that."""
+"""How old in seconds a person's own data may be; three times that while it is read again."""
 _MOST_PEOPLE = 2000
 _log = structlog.get_logger(__name__)
 Found = TypeVar("Found")
@@ -27,10 +27,10 @@ Found = TypeVar("Found")
 
 @dataclass(slots=True)
 class Snapshot:
-    """The boards, and the roles and channels of the servers; each process has its own."""
+    """The boards, and the chosen roles and channels of the guilds; each process has a snapshot."""
 
     parts: Mapping[tuple[str, str], str] | None = None
-    """Roles and channels by guild and purpose; None until the store was read."""
+    """The ids of roles and channels by guild and purpose; None until the store was read."""
     _boards: tuple[Board, ...] = ()
     _creators: Mapping[str, PersonId] = field(default_factory=dict)
     _read_at: float = -math.inf
@@ -68,7 +68,7 @@ class Snapshot:
         return [each for each in self._boards if each.visible_to(viewer)]
 
     async def own(self, key: object, make: Callable[[], Awaitable[Found]]) -> Found:
-        """Return something of one person, read again after a few seconds."""
+        """Return one person's data by `key`; `make` reads it again after a few seconds."""
         return await self._own.get(key, _OWN_S, make)
 
 

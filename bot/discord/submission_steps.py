@@ -29,7 +29,7 @@ from bot.discord.displays import (
 from bot.discord.escaping import MESSAGE_LIMIT
 from bot.discord.public_lines import BLOCKED_S, PublicLines
 from bot.discord.responses import as_files, is_temporary
-from bot.discord.result_notices import send_confirmation, send_notice, view_of
+from bot.discord.result_notifications import send_confirmation, send_result, view_of
 from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus, with_costs
 from bot.reports.blocks import Report
@@ -205,7 +205,7 @@ class ThreadUpdater:
             again_s = await self._draw_live(shown, owner, status)
         if again_s is None and status.is_final:
             await self._report(shown, owner, status)
-            await send_notice(self._writer, shown, owner, status)
+            await send_result(self._writer, shown, owner, status)
             await send_confirmation(self._writer, shown, owner, status)
         return again_s
 
@@ -291,7 +291,7 @@ class ThreadUpdater:
             if early_s > 0:
                 return early_s
             await self.edits.wait_turn(live)
-            # At the end the report below it has the offer of notices, if there is one.
+            # At the end, the offer of notifications belongs to the report below this message.
             view = buttons_of(status) if status.is_final else await view_of(self.context, status)
             await self._edit(shown.state, live, text, view)
         shown.live_text = text

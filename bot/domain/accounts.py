@@ -198,8 +198,8 @@ class Person:
     """Their user name at the front end, which is unique there; empty if the identity has it."""
 
     @property
-    def may_be_renamed(self) -> bool:
-        """Return whether the name is another one than the handle, which can then replace it."""
+    def name_can_be_reset(self) -> bool:
+        """Return whether there is a handle that differs from the name, so can replace it."""
         return bool(self.handle) and skeleton(self.name) != skeleton(self.handle)
 
     @property

@@ -1,4 +1,4 @@
-"""What admins are told of, and the sources that are compared for it."""
+"""Messages about alerts, and the sources that are compared to find near-identical ones."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 
 @dataclass(frozen=True, slots=True)
 class AlertMessage:
-    """What one channel is told of an alert, held by the process that tells it."""
+    """An alert's message in one channel, held by the process that sends or edits it."""
 
     alert: int
     addressee: str
@@ -21,8 +21,11 @@ class AlertMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Unprinted:
-    """A ranked submission whose source is compared with those of other people."""
+class RankedSource:
+    """A ranked submission whose source is compared with those of other people.
+
+    `source` is empty if only its fingerprint is needed.
+    """
 
     submission: SubmissionId
     person: PersonId

@@ -201,13 +201,13 @@ class NewInviteLink:
     creator: PersonId
     digest: str
     most: int
-    """How many people it can invite."""
+    """The most people who can join by it."""
     expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class InviteLink:
-    """A link by which people invite themselves to a board; it has invited `uses` of `most`."""
+    """A link by which at most `most` people can join a private board; `uses` have."""
 
     id: InviteLinkId
     board: BoardId

@@ -292,10 +292,10 @@ def scaled(rival: ScoreValue, ratio: PairRatio, own: ScoreValue) -> ScoreValue:
 def entered(value: ScoreValue, measured_ns: float, first_ns: float | None) -> ScoreValue:
     """Return the score with which a run enters, given its own time and that of the fastest other.
 
-    Both are times that were measured without a rival. If the holder has become slower than its
-    score says, the ratio makes the run look faster than it is. So a ratio never puts a run ahead of
-    all others by more than `LEADS_MOST`, unless the run's own measurement was that fast. If the
-    time is raised, its uncertainty grows in proportion.
+    `measured_ns` was measured without a rival; `first_ns` is at least what was measured so. If the
+    holder has become slower than its score says, the ratio makes the run look faster than it is. So
+    a ratio never puts a run ahead of all others by more than `LEADS_MOST`, unless the run's own
+    measurement was that fast. If the time is raised, its uncertainty grows in proportion.
     """
     if first_ns is None:
         return value

@@ -108,8 +108,8 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class JobInLine:
-    """A person's job that runs or waits, as a list of the queue shows it."""
+class UnfinishedJob:
+    """A job of a person's submission that runs or waits."""
 
     submission: SubmissionId
     person: PersonId
@@ -119,9 +119,9 @@ class JobInLine:
     mode: Mode
     state: JobState
     since: datetime
-    """When it was started, or stored if it waits."""
+    """When it was started; if it waits, when it was stored."""
     position: int
-    """1 for the first job that waits on its GPU type, or that was started."""
+    """Its place, from 1, among the jobs of its GPU type that wait, or among those that run."""
 
 
 @dataclass(frozen=True, slots=True)

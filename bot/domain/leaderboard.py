@@ -116,7 +116,7 @@ class PersonalBoard:
 
 @dataclass(frozen=True, slots=True)
 class SeasonRun:
-    """A run of a season, and the one that it is compared with, if there is one."""
+    """A run of a season, and the earlier one that it is compared with, if there is one."""
 
     score: Score
     before: Score | None

@@ -1,7 +1,7 @@
-"""People's chosen names: which of them look alike, and how they are told apart.
+"""People's names: which of them look alike, and how they are told apart.
 
-Anybody may choose any name at Discord, also one that looks like somebody else's. The handle that a
-name is then shown with is unique and not chosen freely: a user name, or the account's identity.
+A name can be chosen freely, even one that looks like another person's. Both are then shown with a
+handle, which is unique: the user name, or the account's identity if there is none.
 """
 
 import pkgutil
@@ -20,7 +20,7 @@ _INVISIBLE = (
 
 @cache
 def _prototypes() -> dict[int, str]:
-    """Return each character's prototype; read once, like a module."""
+    """Return the text that stands for each character in a skeleton; empty for invisible ones."""
     data = pkgutil.get_data(__package__, _DATA)
     if data is None:
         raise FileNotFoundError(_DATA)
@@ -37,9 +37,9 @@ def _prototypes() -> dict[int, str]:
 
 @lru_cache(maxsize=4096)
 def skeleton(name: str) -> str:
-    """Return the same text for names that look alike: the skeleton of UTS 39.
+    """Return a text that is equal for names that look alike: the skeleton of UTS 39.
 
-    Differences of case and of spaces do not count either: `Ada` and `ada` look alike.
+    Case and spaces are ignored too: `Ada` and `ada` look alike.
     """
     drawn = unicodedata.normalize("NFD", name).translate(_prototypes()).casefold()
     # Unicode's list leaves out what this normalization already replaces, such as fullwidth letters.
@@ -48,26 +48,26 @@ def skeleton(name: str) -> str:
 
 
 def is_ambiguous(name: str) -> bool:
-    """Return whether a name could itself be taken for one with a handle, such as `Ada (@ada)`."""
+    """Return whether a name could be mistaken for one with a handle, such as `Ada (@ada)`."""
     return "@" in skeleton(name)
 
 
 def with_handle(name: str, identity: str, handle: str) -> str:
-    """Return the name with what tells it apart: `Ada (@ada)`; without a handle, the identity."""
+    """Return the name with the handle, such as `Ada (@ada)`; with the identity if it is empty."""
     return f"{name} (@{handle or identity})"
 
 
 def split_handle(name: str) -> tuple[str, str]:
-    """Return the chosen name, and the handle such as `(@ada)`, or an empty string.
+    """Split a name as it is shown into the name itself and the handle, such as `(@ada)`, or "".
 
-    A name never ends in a handle that its person only chose: see `is_ambiguous`.
+    The handle is genuine: an ambiguous name (see `is_ambiguous`) is always shown with one.
     """
     chosen, mark, handle = name.rpartition(" (@")
     return (chosen, f"(@{handle}") if mark else (name, "")
 
 
 def cut_name(name: str, most: int) -> str:
-    """Return a name of at most `most` characters, and its handle whole."""
+    """Cut a name to `most` characters, not counting its handle, which stays whole."""
     chosen, handle = split_handle(name)
     short = chosen if len(chosen) <= most else f"{chosen[: most - 1]}…"
     return f"{short} {handle}" if handle else short

@@ -30,10 +30,10 @@ REMIND_BEFORE = timedelta(hours=24)
 
 
 class NotificationKind(StrEnum):
-    """What people can subscribe to; they get only what they subscribed to, and `ACCOUNT`."""
+    """What a notification is about; people get what they subscribed to, and always `ACCOUNT`."""
 
     ACCOUNT = "account"
-    """An admin has changed something of the person's account; no subscription is needed."""
+    """An admin has changed the person's account."""
     COMPETITION = "competition"
     """A competition opens or closes."""
     DEADLINE = "deadline"
@@ -43,7 +43,7 @@ class NotificationKind(StrEnum):
     RECORD = "record"
     """A board has a new best time, or a final has ended."""
     RESULT = "result"
-    """A run of the person's own that took long has ended."""
+    """A run of the person that took two minutes or more has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Notification:
     kind: NotificationKind
     addressee: str
     board: BoardId | None
-    """Only who sees this board gets it; None if it is about the addressee's account."""
+    """Only people who see this board get it; None if it is about the addressee's account."""
     text: str
 
 
@@ -135,7 +135,7 @@ def standings_change(
 
 
 def name_notification(person: Person, reason: str, number: str) -> Notification:
-    """Return the notification for a person whose chosen name was reset; `number` is any new one."""
+    """Return the notification that a person's name was reset; `number` makes its key unique."""
     text = (
         f"An admin has reset your name {person.name} ({reason}). You are shown as {person.handle} "
         "until you choose another name."

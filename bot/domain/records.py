@@ -155,8 +155,7 @@ class AuditPage:
 
     number: int
     decisions: tuple[NamedAuditEntry, ...]
-    more: bool
-    """Whether there are older entries."""
+    more: bool  # whether there are older ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +327,7 @@ class InteractionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an interaction asked a person, for as long as its token: what it needs to continue."""
+    """A question of a command, kept as long as its token; `asked` is who may answer it."""
 
     id: str
     asked: str
@@ -341,7 +340,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A request that some process did not finish; `tries` counts the attempts that were begun."""
+    """A request that a process claimed and did not finish; `tries` counts the attempts begun."""
 
     id: str
     request: str

@@ -125,7 +125,7 @@ def _checked_kernels(tree: ast.Module) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The operations and bytes of memory that a workload needs, and the rates of the card."""
+    """The operations and bytes of memory that a workload needs, and the card's nominal rates."""
 
     flops: float
     bytes: float
@@ -138,8 +138,8 @@ class Work:
         return memory_s * 1e9 if memory_s > self.flops / self.peak.fp32_per_s else None
 
 
-def works(task: TaskDefinition, gpu: str) -> dict[str, Work]:
-    """Return what each benchmark needs, by its spec; empty if task or card do not tell."""
+def work_by_spec(task: TaskDefinition, gpu: str) -> dict[str, Work]:
+    """Return the work of each benchmark, by its spec; empty if it or the card is unknown."""
     card = GPU_TYPES.get(gpu)
     if card is None or task.bytes is None or not task.lower_bound:
         return {}
@@ -157,7 +157,7 @@ def speed_of_light(task: TaskDefinition, gpu: str) -> float | None:
 
     The times of several workloads are combined as the task's `ranking_by` says.
     """
-    known = works(task, gpu)
+    known = work_by_spec(task, gpu)
     floors = [known[each.spec].floor_ns for each in task.timed(Mode.RANKED)] if known else []
     times = [ScoreValue(each, 0.0) for each in floors if each is not None]
     if not times or len(times) < len(floors):

@@ -182,7 +182,7 @@ class Submission:
     consent: SourceVisibility = SourceVisibility.ALWAYS
     """Who might read its source, as its board stated when it was submitted."""
     note: str = ""
-    """What its author says about it, in Markdown."""
+    """Its author's note, in Markdown."""
 
     @property
     def is_ranked(self) -> bool:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from bot.domain.accounts import Person
-from bot.domain.alerts import AlertMessage, Unprinted
+from bot.domain.alerts import AlertMessage, RankedSource
 from bot.domain.board import InviteLink, NewInviteLink
 from bot.domain.costs import GpuTime, Prices, Quota, QuotaKey, Usage
 from bot.domain.ids import BoardId, InviteLinkId, PersonId, SubmissionId
@@ -21,14 +21,14 @@ class People(Protocol):
     async def ensure(self, identity: str, name: str, handle: str = "") -> Person:
         """Return the person with this identity, created if new; a changed name is stored.
 
-        An empty handle leaves the stored one as it is. The name stays if an admin reset this one,
-        or if the person has chosen another with `rename`.
+        An empty handle leaves the stored one as it is. The stored name stays if an admin reset one
+        that looks like `name`, or if the person chose their name with `rename`.
         """
 
     async def rename(self, person: PersonId, name: str, pause: timedelta) -> Person | None:
         """Store the name that the person chose.
 
-        None if they chose one within the pause before, or if an admin reset one that looks like it.
+        None if they chose one less than `pause` ago, or if an admin reset one that looks like it.
         """
 
     async def get(self, person: PersonId) -> Person | None: ...
@@ -41,11 +41,14 @@ class People(Protocol):
         The person cannot choose a name like the old one again.
         """
 
-    async def offer_notices(self, person: PersonId, submission: SubmissionId) -> bool:
-        """Return whether notices of results are offered below this submission, and no other one."""
+    async def offer_notifications(self, person: PersonId, submission: SubmissionId) -> bool:
+        """Offer notifications of results below this submission, unless another one has the offer.
+
+        Returns whether this one has it.
+        """
 
     async def add_skeletons(self) -> int:
-        """Compute the skeletons that an earlier version did not store; return how many."""
+        """Store the skeletons of names that have none, from an earlier version; return how many."""
 
     async def deleted(self) -> frozenset[PersonId]:
         """Return the accounts that their people deleted: of these only scores are left."""
@@ -58,7 +61,7 @@ class People(Protocol):
 
 
 class InviteLinks(Protocol):
-    """Links by which people invite themselves to boards."""
+    """Links by which people join private boards."""
 
     async def add(self, link: NewInviteLink) -> InviteLink:
         """Store a new link."""
@@ -67,15 +70,15 @@ class InviteLinks(Protocol):
         """Return a board's links that are neither revoked nor expired, oldest first."""
 
     async def revoke(self, board: BoardId, link: InviteLinkId) -> bool:
-        """Revoke a link of this board; False when it has none that is valid."""
+        """Revoke a link of this board; False if it is unknown, revoked or expired."""
 
     async def find(self, digest: str) -> InviteLink | None:
-        """Return the link with this digest, unless it is revoked or expired."""
+        """Return the link with this digest, even if it is used up; None if revoked or expired."""
 
     async def use(self, digest: str, identity: str) -> BoardId | None:
-        """Invite this identity to the link's board and count it; None if the link is not valid.
+        """Invite this identity to the link's board, and count it; None if the link is not valid.
 
-        An identity that was invited already is not counted.
+        An identity that is invited already does not count.
         """
 
 
@@ -210,7 +213,7 @@ class Alerts(Protocol):
         """End all alerts but these; return how many."""
 
     async def report_once(self, key: str, text: str) -> None:
-        """Report something without an end, once for ever."""
+        """Begin an alert that has no end; nothing happens if its key was ever reported."""
 
     async def claim(
         self, addressees: Sequence[str], owner: str, lease: timedelta
@@ -223,16 +226,16 @@ class Alerts(Protocol):
     async def retry_later(self, told: AlertMessage, owner: str, wait: timedelta) -> bool:
         """Let it be claimed again after that time; False when another owner has taken over."""
 
-    async def unprinted(self) -> tuple[Unprinted, ...]:
-        """Return the oldest ranked submissions of a day that were not compared yet."""
+    async def without_fingerprint(self) -> tuple[RankedSource, ...]:
+        """Return the oldest ranked submissions of the last day that have no fingerprint."""
 
-    async def prints_of_others(
+    async def fingerprints_of_others(
         self, board: BoardId, person: PersonId, length: int
-    ) -> tuple[tuple[Unprinted, frozenset[int]], ...]:
-        """Return the newest prints of each other person on a board, if about as many."""
+    ) -> tuple[tuple[RankedSource, frozenset[int]], ...]:
+        """Return others' newest fingerprints on a board, of half to twice this length."""
 
-    async def keep_prints(self, of: Unprinted, prints: frozenset[int]) -> None:
-        """Store the prints of a submission's source."""
+    async def save_fingerprint(self, of: RankedSource, fingerprint: frozenset[int]) -> None:
+        """Store the fingerprint of a submission's source."""
 
 
 class Statistics(Protocol):

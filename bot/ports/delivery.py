@@ -126,7 +126,7 @@ class Interactions(Protocol):
     async def claim_unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
     ) -> tuple[OpenRequest, ...]:
-        """Claim a few whose lease expired this long ago, oldest first; that is no attempt yet."""
+        """Claim a few whose lease expired this long ago, oldest first; counts no attempt."""
 
     async def begin(self, interaction: str, owner: str, lease: timedelta) -> bool:
         """Count an attempt, and renew the lease; False when another owner has taken over."""
@@ -153,16 +153,16 @@ class Interactions(Protocol):
         """Delete the token of a finished request; False if there is none."""
 
     async def ask(self, question: Question) -> None:
-        """Store a question; one of this interaction that is already stored stays."""
+        """Store a question, unless this interaction has one already."""
 
     async def question(self, interaction: str) -> Question | None:
-        """Return what an interaction asked; None once it has expired."""
+        """Return the question of an interaction; None once it has expired."""
 
     async def choose(self, interaction: str, offered: Sequence[str], chosen: Sequence[str]) -> None:
-        """Replace that part of the choice which was `offered`."""
+        """Store which of the `offered` are chosen; choices that were not offered stay."""
 
     async def answer_question(self, interaction: str, by: str) -> bool:
-        """Note that an interaction answers the question; False if another one did before."""
+        """Record that an interaction answers the question; False if another one did before."""
 
     async def delete_finished(self) -> int:
         """Delete expired tokens and questions, and requests that were done long ago.

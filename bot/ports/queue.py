@@ -13,11 +13,11 @@ from bot.domain.job import (
     Heartbeat,
     Job,
     JobEvent,
-    JobInLine,
     LeasedJob,
     Notice,
     QueuedRun,
     Topic,
+    UnfinishedJob,
     Worker,
 )
 from bot.domain.publication import NewPublication, Publication, PublicationSummary
@@ -120,10 +120,11 @@ class Jobs(Protocol):
         While `paused`, none is started.
         """
 
-    async def in_line(self, gpus: Sequence[str], limit: int) -> tuple[JobInLine, ...]:
-        """Return people's jobs of these GPU types: the running ones, then the first that wait.
+    async def unfinished(self, gpus: Sequence[str], limit: int) -> tuple[UnfinishedJob, ...]:
+        """Return people's jobs by GPU type: the running ones, then those that wait, in their order.
 
-        By GPU type, at most `limit` of each state. The runs of checks count in the positions.
+        At most `limit` of each state and type. The positions also count the runs of checks and the
+        system's own jobs, which are not returned.
         """
 
     async def backlog(self) -> dict[str, dict[str, int]]:

@@ -147,7 +147,7 @@ class Submissions(Protocol):
         """Return those that exist, oldest first."""
 
     async def write_note(self, submission: SubmissionId, note: str) -> None:
-        """Store what its author says about it; nothing happens if there is no such submission."""
+        """Store its author's note; nothing happens if there is no such submission."""
 
     async def to(self, board: BoardId) -> tuple[Submission, ...]:
         """Return every submission to a board, oldest first."""

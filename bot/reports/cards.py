@@ -1,4 +1,4 @@
-"""The contents of the picture that is shown with a link: a board's, a submission's, a person's."""
+"""The contents of link cards: the pictures that are shown with links to pages."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ ROWS = 3
 
 @dataclass(frozen=True, slots=True)
 class CardRow:
-    """A place with a name, a time, and a remark such as the gap."""
+    """A row of a card: a place, a name, a time, and a remark such as the gap."""
 
     place: str
     name: str
@@ -25,7 +25,7 @@ class CardRow:
 
 @dataclass(frozen=True, slots=True)
 class LinkCard:
-    """The contents of a picture; without rows it has the words in their place."""
+    """The texts of a card; `words` are shown if there are no rows."""
 
     above: str
     title: str
@@ -36,11 +36,11 @@ class LinkCard:
 GENERAL: Final = LinkCard(
     "", "Leaderboards for GPU kernels", "Verified times, with their intervals"
 )
-"""The card of every page that a stranger may not see, or that does not exist."""
+"""The card of pages without a card of their own, and of pages that not everyone may see."""
 
 
 def board_card(shown: BoardStandings) -> LinkCard:
-    """Return the first people of a leaderboard, with their times and gaps."""
+    """Return a card with the first people of a leaderboard, their times and gaps."""
     count = len(shown.entries)
     shared = Counter(each.rank for each in shown.entries)
     rows = []
@@ -54,7 +54,7 @@ def board_card(shown: BoardStandings) -> LinkCard:
 
 
 def submission_card(above: str, board: str, ended: str, places: Sequence[Placement]) -> LinkCard:
-    """Return the ranks of a person's best submission; of another one, how it ended."""
+    """Return a card with a submission's ranks, or how it ended if it is not its person's best."""
     rows = [
         CardRow(
             _rank(each.rank, shared=each.shared),
@@ -69,7 +69,7 @@ def submission_card(above: str, board: str, ended: str, places: Sequence[Placeme
 
 
 def person_card(name: str, places: Sequence[tuple[Board, OwnStanding]]) -> LinkCard:
-    """Return a person's best places; `places` has them first."""
+    """Return a card with a person's best places; `places` is sorted by rank."""
     rows = [
         CardRow(
             str(own.standing.rank),

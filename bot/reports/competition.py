@@ -214,16 +214,16 @@ def _points_rows(found: CompetitionStandings) -> Iterator[Row]:
 
 
 _LINE_BYTES = 75
-"""The most bytes of a line; a longer one goes on in the next, after a space."""
+"""The most bytes of a line in a calendar; a longer one is continued after a space in the next."""
 _ESCAPED = str.maketrans({"\\": "\\\\", ";": "\\;", ",": "\\,"})
 Address = Callable[[str, str], str]
-"""Returns the address of a page of `competitions` or `boards` by name."""
+"""Returns a page's address, given `competitions` or `boards` and the name."""
 
 
 def schedule_calendar(competition: Competition, now: datetime, address: Address) -> str:
-    """Return an event for each board, from its opening to its deadline.
+    """Return a calendar (RFC 5545) with an event for each board, from opening to deadline.
 
-    A competition whose boards the viewer may not see yet is one event, its opening.
+    If the viewer may not see the boards yet, the only event is the competition's opening.
     """
     stamp = _moment(now.replace(minute=0, second=0, microsecond=0))
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Podium//Competitions//EN"]
@@ -271,7 +271,7 @@ def _text(words: str) -> str:
 
 
 def _folded(line: str) -> Iterator[str]:
-    """Yield the parts of a line, which end between characters."""
+    """Yield the parts of a long line, which is never split within a character."""
     part, size = "", 0
     for character in line:
         length = len(character.encode("utf-8", "replace"))

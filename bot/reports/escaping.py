@@ -33,8 +33,8 @@ def one_line(text: str) -> str:
 def drawable(text: str, has_glyph: Callable[[str], bool]) -> str:
     """Return the text on one line, transliterated where a font cannot draw it.
 
-    `has_glyph` says whether the font has a character. Those that are written from right to left are
-    transliterated too, because pictures are drawn from left to right.
+    `has_glyph` says whether the font has a character. Characters that are written from right to
+    left are transliterated too, because texts in pictures are drawn from left to right.
     """
 
     def can_draw(character: str) -> bool:

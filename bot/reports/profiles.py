@@ -1,7 +1,7 @@
-"""What Nsight Compute found in the kernels of a call: shares, facts, and the findings that matter.
+"""Reads what Nsight Compute reports of the kernels of a call: percentages, facts, findings.
 
-It reads the details of a report as CSV, which the judge stores with a profile. A submission
-influences them, so every part has a limit. Source of the names: Nsight Compute 2025.3.
+The judge stores the details of a report with a profile, as CSV. A submission influences them, so
+every part has a limit. The names of sections and metrics are those of Nsight Compute 2025.3.
 """
 
 import csv
@@ -23,8 +23,9 @@ _TEXT_MOST = 4 << 20
 _WORDS_MOST = 420
 _NAME_MOST, _SHORT_NAME = 120, 60
 _BUSY = 60.0
-"""A unit that is used less than this percentage does not limit a kernel."""
+"""A unit that is used by less than this percentage does not limit a kernel."""
 _OF_PART = 0.25
+"""The weight of an estimate for one part of a kernel, if one for the whole kernel has 1."""
 _SPEED, _MEMORY = "GPU Speed Of Light Throughput", "Memory Workload Analysis"
 _LAUNCH, _OCCUPANCY = "Launch Statistics", "Occupancy"
 _ACHIEVED, _THEORETICAL = "Achieved Occupancy", "Theoretical Occupancy"
@@ -51,7 +52,7 @@ _NS |= {"nsecond": 1.0, "usecond": 1e3, "msecond": 1e6, "second": 1e9}
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How far a unit was used, in percent, and the most that the launch allows, if it tells."""
+    """A percentage: use of a unit, hit rate, or occupancy, with the most that the launch allows."""
 
     name: str
     percent: float
@@ -60,15 +61,15 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class ProfileFinding:
-    """One of the profiler's remarks on a kernel, and the speedup that it estimates."""
+    """One of the profiler's findings about a kernel, and the speedup that it estimates, if any."""
 
     kernel: str
     words: str
     percent: float | None
     whole: bool
-    """Whether the estimate is for the whole kernel, not for one of its parts alone."""
+    """Whether the estimate is for the whole kernel, not only for one of its parts."""
     weight: float
-    """The estimate as a part of all kernels' time; one for a part alone promises less."""
+    """The estimate times the kernel's share of all kernels' time, and `_OF_PART` unless `whole`."""
 
     @property
     def estimate(self) -> str:
@@ -81,7 +82,7 @@ class ProfileFinding:
 
 @dataclass(frozen=True, slots=True)
 class ProfiledKernel:
-    """One kernel: what limits it, how far it used the card, and its launch."""
+    """One kernel: what limits it, its percentages, and facts such as its launch."""
 
     name: str
     limit: str
@@ -91,7 +92,7 @@ class ProfiledKernel:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The kernels of one case on a GPU type; `more` counts those that are left out."""
+    """The kernels of one case on a GPU type; `more` counts the kernels that are left out."""
 
     case: str
     kernels: tuple[ProfiledKernel, ...]
@@ -124,7 +125,7 @@ class _Kernel:
         return _number(self.metrics.get((section, name), ("", ""))[0])
 
     def words(self, section: str, name: str) -> str:
-        """Return a metric with its unit; empty if the profiler does not tell it."""
+        """Return a metric with its unit; empty if the profiler did not report it."""
         value, unit = self.metrics.get((section, name), ("", ""))
         return f"{value} {unit.partition('/')[0]}".strip()
 
@@ -140,7 +141,7 @@ class _Kernel:
 
 
 def profile(case: str, details: str) -> Profile:
-    """Return what the details of a report tell; without kernels if they have another form."""
+    """Return the profile in the details of a report; it has no kernels if they cannot be read."""
     rows = islice(csv.DictReader(io.StringIO(details)), _ROWS_MOST)
     by_kernel = [_kernel(tuple(group)) for _, group in groupby(rows, lambda row: row.get("ID"))]
     kernels = [each for each in by_kernel if each.metrics]
@@ -250,7 +251,7 @@ def _findings(kernel: _Kernel, total_ns: float) -> Iterator[ProfileFinding]:
 
 
 def _shortened(words: str) -> str:
-    """Return whole sentences up to a limit, else a cut text."""
+    """Return whole sentences within the limit; if the first is too long, its beginning."""
     if len(words) <= _WORDS_MOST:
         return words
     end = words.rfind(". ", 0, _WORDS_MOST)

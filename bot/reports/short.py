@@ -67,7 +67,7 @@ def _job_blocks(
     else:
         yield from _failure(evaluation, source)
     yield from compared_lines(job)
-    yield from _small_times(evaluation, place)
+    yield from _time_notes(evaluation, place)
     yield from (Text(line, Tone.BAD) for line in noisy_lines(evaluation))
     counts = _passed_words(evaluation)
     details = [counts] if counts else []
@@ -146,7 +146,7 @@ def _times(evaluation: Evaluation, place: Placement | None) -> Iterator[Block]:
         yield Table("benchmarks", (Column("arguments"), Column("time", numeric=True)), tuple(rows))
 
 
-def _small_times(evaluation: Evaluation, place: Placement | None) -> Iterator[Text]:
+def _time_notes(evaluation: Evaluation, place: Placement | None) -> Iterator[Text]:
     """Yield the speedup over the reference, and what the submission's own clock says."""
     if evaluation.stage is not None:
         return

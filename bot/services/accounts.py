@@ -155,12 +155,12 @@ async def _require_uncounted(
 LONGEST_NAME = 32
 """The most characters of a display name, as on Discord."""
 RENAME_PAUSE = timedelta(hours=1)
-"""How long a chosen name stays before the person can choose another one."""
+"""How long after choosing a name the person can choose another one."""
 _RESERVED = frozenset({skeleton(SYSTEM_NAME), skeleton(DELETED_NAME)})
 
 
 async def choose_name(store: Store, person: Person, typed: str) -> Person:
-    """Give a person the display name that they typed; UserError unless it is one.
+    """Give a person the display name that they typed; UserError if it is refused.
 
     It replaces the name that their front end reports, now and later.
     """
@@ -177,5 +177,5 @@ async def choose_name(store: Store, person: Person, typed: str) -> Person:
             message = (
                 "a display name can be changed once an hour, and not to one that an admin reset"
             )
-            raise UserError("rate-limit", f"{message}; try another one, or later")
+            raise UserError("rate-limit", f"{message}; try later, or another name")
     return renamed

@@ -1,7 +1,7 @@
-"""Finds what admins are told of: lost workers, stuck queues, unfit cards, near-identical sources.
+"""Finds what needs an admin: lost workers, stuck queues, unfit cards, near-identical sources.
 
-An alert lasts from when it is found until it is no longer true. Near-identical sources are only
-reported; whether that means anything is for people to decide.
+An alert lasts as long as its cause is found. Near-identical sources are only reported; people
+decide whether that means anything.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ from bot.services.operations import read_metrics
 from bot.services.similar import compare_sources
 
 STUCK_AFTER = timedelta(minutes=5)
-"""How long a job that could start may wait while nothing runs on its GPU type."""
+"""A job that could start, but waits this long while nothing runs on its GPU type, is stuck."""
 SAME_AGAIN = timedelta(minutes=15)
-"""An alert that begins again so soon after its end goes on in the same message."""
+"""If an alert begins again within this time of its end, its old message is edited."""
 _log = structlog.get_logger(__name__)
 
 
 async def run_alerts(
     store: Store, clock: Clock, stop: asyncio.Event, *, every_s: float = 5.0
 ) -> None:
-    """Look for alerts every `every_s`, until `stop` is set."""
+    """Look for alerts every `every_s` seconds, until `stop` is set."""
     while not stop.is_set():
         try:
             await update_alerts(store, clock)
@@ -38,7 +38,7 @@ async def run_alerts(
 
 
 async def update_alerts(store: Store, clock: Clock) -> None:
-    """Begin the alerts that are true now, and end those that no longer are."""
+    """Begin the alerts whose cause is found now, and end all others."""
     found = await _lost_workers(store) | await _stuck_queues(store, clock) | await _unfit(store)
     for key, text in found.items():
         await store.alerts.begin(key, text, SAME_AGAIN)
@@ -46,7 +46,7 @@ async def update_alerts(store: Store, clock: Clock) -> None:
 
 
 async def _lost_workers(store: Store) -> dict[str, str]:
-    """Workers whose lease expired without a goodbye, until they are back or an hour has passed."""
+    """Return an alert for each worker whose lease expired within the last hour, by its key."""
     return {
         f"worker {each.name}": f"Worker {each.name} ({', '.join(each.gpus or ()) or 'no GPU'}) "
         "does not answer"

@@ -11,7 +11,7 @@ from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId, is_system_submission
 from bot.domain.records import ComparedSubmission, HistoryEntry, SubmissionComparison
-from bot.domain.reference_times import Work, works
+from bot.domain.reference_times import Work, work_by_spec
 from bot.domain.scoring import ScoreValue, Standing, judged
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission
@@ -155,7 +155,7 @@ Times = Mapping[str, ScoreValue]
 
 @dataclass(frozen=True, slots=True)
 class OtherRun:
-    """What a submission is set against, and its times; the task's reference has no number."""
+    """A run that a submission is compared with; `submission` is None for the task's reference."""
 
     name: str
     times: Times
@@ -163,11 +163,11 @@ class OtherRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Shapes:
-    """The others on one GPU type, and what each benchmark needs, by its spec, if that is known."""
+class OtherTimes:
+    """The other runs on one GPU type, and the work of each benchmark, by its spec, if known."""
 
-    rivals: tuple[OtherRun, ...] = ()
-    works: Mapping[str, Work] | None = None
+    others: tuple[OtherRun, ...] = ()
+    work: Mapping[str, Work] | None = None
 
 
 def times_of(evaluation: Evaluation) -> Times:
@@ -179,20 +179,20 @@ def times_of(evaluation: Evaluation) -> Times:
     }
 
 
-async def shapes(store: Store, viewer: Viewer, shown: SubmissionStatus, gpu: str) -> Shapes:
-    """Return the reference, the leader and the viewer's best that are not this submission.
+async def other_times(store: Store, viewer: Viewer, run: SubmissionStatus, gpu: str) -> OtherTimes:
+    """Return the times of the reference, the leader and the viewer's best, if they are other runs.
 
-    Who no longer sees the board gets none of them, not even for an own submission.
+    A viewer who no longer sees the board gets none, not even for their own submission.
     """
-    submission = shown.submission
-    if not shown.board.visible_to(viewer):
-        return Shapes()
+    submission = run.submission
+    if not run.board.visible_to(viewer):
+        return OtherTimes()
     task = (await task_version(store, submission.task_version)).definition
-    rivals = [each async for each in _rivals(store, viewer.person, submission, gpu) if each.times]
-    return Shapes(tuple(rivals), works(task, gpu))
+    others = [each async for each in _others(store, viewer.person, submission, gpu) if each.times]
+    return OtherTimes(tuple(others), work_by_spec(task, gpu))
 
 
-async def _rivals(
+async def _others(
     store: Store, viewer: PersonId, submission: Submission, gpu: str
 ) -> AsyncIterator[OtherRun]:
     reference = await store.references.of(submission.task_version, gpu)
@@ -212,6 +212,6 @@ async def _times(store: Store, number: SubmissionId, gpu: str) -> Times:
 
 
 async def times_by_gpu(store: Store, number: SubmissionId) -> dict[str, Times]:
-    """Return a submission's time of each benchmark on each GPU type, without asking who reads."""
+    """Return a submission's times by GPU type; the caller checks what the viewer may see."""
     stored = await store.results.evaluations(number)
     return {each.gpu: times_of(each.evaluation) for each in stored}

@@ -122,7 +122,7 @@ async def _overall(
 
 
 async def _told_apart(store: Store, entries: tuple[OverallEntry, ...]) -> tuple[OverallEntry, ...]:
-    """Return the entries, with handles where names look alike, also if not on the same board."""
+    """Return the entries, with handles where names look alike, even on different boards."""
     names = [split_handle(each.person_name) for each in entries]
     alike = Counter(skeleton(chosen) for chosen, _ in names)
     found = []

@@ -150,7 +150,7 @@ async def present_contest(
 async def measured_ns(
     tx: Store, task_version: TaskVersionId, submission: SubmissionId, gpu: str
 ) -> float | None:
-    """Return the time of a run in its own evaluation, without a rival; None if there is none."""
+    """Return the time of a run in its own evaluation, without a rival; None without a score."""
     version = await tx.boards.version(task_version)
     stored = await tx.results.evaluations(submission)
     made = next((each.evaluation for each in stored if each.gpu == gpu), None)
@@ -159,10 +159,10 @@ async def measured_ns(
 
 
 async def fastest_ns(tx: Store, ranked: Iterable[Score]) -> float | None:
-    """Return the least time of these runs, each of which takes at least what it was measured at.
+    """Return the least time of these runs, each with the longer of its ranked and measured time.
 
-    With times that are only products of ratios, people who are slow on purpose in comparisons with
-    each other could shorten the first time again and again.
+    Ranked times can be products of ratios. With these alone, people whose kernels are slow on
+    purpose in comparisons with each other could shorten the first time again and again.
     """
     least: float | None = None
     for each in sorted(ranked, key=lambda each: each.value.time_ns):

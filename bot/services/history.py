@@ -123,26 +123,26 @@ class PersonProfile:
 
     @property
     def best_first(self) -> tuple[PersonStanding, ...]:
-        """Return the standings by rank, among equal ranks those with more people first."""
+        """Return the standings by rank; among equal ranks, those with more people first."""
 
         def order(place: PersonStanding) -> tuple[int, int]:
             return place.own.standing.rank, -place.own.entries
 
         return tuple(sorted(self.standings, key=order))
 
-    def medals(self, now: datetime, *, won: bool) -> tuple[int, int, int]:
-        """Return how many first, second and third places the person has.
+    def top_places(self, now: datetime, *, closed: bool) -> tuple[int, int, int]:
+        """Return how many first, second and third places the person has on closed or open boards.
 
-        They are `won` on boards that have closed; on the others they can still be lost.
+        On closed boards they are medals; on open ones they can still be lost.
         """
-        held = [each.own.standing.rank for each in self.standings if each.board.is_open(now) != won]
+        held = [one.own.standing.rank for one in self.standings if one.board.is_open(now) != closed]
         return held.count(1), held.count(2), held.count(3)
 
 
 async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> PersonProfile:
     """Return a profile; UserError `unknown-person` when the viewer may not know of the person.
 
-    Admins know of everyone.
+    Admins may know of everyone.
     """
     person = await store.people.get(person_id)
     own = person_id == viewer.person
@@ -198,7 +198,7 @@ class Gallery:
     is_open: bool
     winners: tuple[Winner, ...]
     hidden: int
-    """How many winners there are whose sources the board does not show."""
+    """How many other winners there are, whose sources the board does not show."""
 
 
 async def gallery(

@@ -1,4 +1,4 @@
-"""Invite links: a person who has one can invite themselves to a private board."""
+"""Invite links: a person who has one can join a private board."""
 
 import secrets
 from dataclasses import replace
@@ -13,8 +13,9 @@ from bot.services.audit import audited
 from bot.services.lookup import own_board
 
 MOST_PEOPLE = 1000
-"""The most people that one link can invite."""
+"""The most people who can join by one link."""
 MOST_DAYS = 90
+"""The most days for which a link is valid."""
 _MOST_LINKS = 50
 """The most valid links of one board."""
 _LONGEST_CODE = 100
@@ -23,7 +24,7 @@ _LONGEST_CODE = 100
 async def create_invite_link(
     store: Store, clock: Clock, viewer: Viewer, board_name: str, *, days: int, most: int
 ) -> tuple[InviteLink, str]:
-    """Create a link for one's own board; return it with its code, which is not stored."""
+    """Create a link for the viewer's own board; return it with its code, which is not stored."""
     board = await own_board(store, viewer, board_name)
     if not (1 <= days <= MOST_DAYS and 1 <= most <= MOST_PEOPLE):
         limits = f"1 to {MOST_PEOPLE:,} people and 1 to {MOST_DAYS} days"
@@ -42,18 +43,18 @@ async def create_invite_link(
 
 
 async def revoke_invite_link(store: Store, viewer: Viewer, board_name: str, link: int) -> None:
-    """End a link of one's own board; people whom it invited stay invited."""
+    """Revoke a link of the viewer's own board; people who joined by it stay invited."""
     board = await own_board(store, viewer, board_name)
     subject = f"board {board.name}"
     async with audited(
         store, viewer.person, "revoke-invite-link", subject, reason=f"link {link}"
     ) as tx:
         if not await tx.invites.revoke(board.id, InviteLinkId(link)):
-            raise UserError("unknown-link", "this invite link has ended already")
+            raise UserError("unknown-link", "this board has no valid invite link with this number")
 
 
 async def invited_board(store: Store, code: str) -> Board:
-    """Return the board that a code invites to; UserError `bad-code` if the code is not valid."""
+    """Return the board of a code; UserError `bad-code` if it is unknown, revoked or expired."""
     link = await store.invites.find(digest_of(code)) if len(code) <= _LONGEST_CODE else None
     board = None if link is None else await store.boards.get(link.board)
     if board is None:

@@ -33,13 +33,13 @@ _log = structlog.get_logger(__name__)
 
 
 async def recover(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
-    """Requeue jobs with expired leases and tidy stored data, periodically, until `stop` is set."""
+    """Requeue jobs with expired leases and update stored data, until `stop` is set."""
     loop = asyncio.get_running_loop()
     delete_at = loop.time()
     while not stop.is_set():
         await _requeue_expired(store)
         if loop.time() >= delete_at:
-            await _tidy(store)
+            await _update_data(store)
             delete_at = loop.time() + DELETE_EVERY_S
         await _wait(stop, every_s)
 
@@ -61,7 +61,8 @@ async def _requeue_expired(store: Store) -> None:
         _log.info("jobs with expired leases were requeued", action="reaped", jobs=requeued)
 
 
-async def _tidy(store: Store) -> None:
+async def _update_data(store: Store) -> None:
+    """Delete old data, and add skeletons to names that have none."""
     try:
         deleted = await store.jobs.delete_events(EVENTS_KEPT)
         await store.outbox.delete_finished(NOTIFICATIONS_KEPT)

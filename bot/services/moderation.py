@@ -65,15 +65,15 @@ async def unban(store: Store, decision: Decision, identity: str) -> None:
 
 
 async def reset_name(store: Store, decision: Decision, identity: str) -> Person:
-    """Replace a person's chosen name by their user name, and tell them; return them as they were.
+    """Replace a person's name by their user name, and notify them; return the person before that.
 
-    They cannot choose a name that looks like it again, but any other. UserError if the name is the
+    They can choose any other name that does not look like the old one. UserError if the name is the
     user name already, or if it has changed in the meantime.
     """
     person = await _find_person(store, identity)
     if not person.handle:
         raise UserError("no-handle", "Podium knows no user name of this person to show instead")
-    if not person.may_be_renamed:
+    if not person.name_can_be_reset:
         raise UserError("same-name", f"this person is already shown as {person.name}")
     noted = replace(decision, reason=f"{person.name}: {decision.reason}")
     async with _audited(store, noted, "reset-name", f"person {identity}") as tx:
@@ -323,28 +323,21 @@ async def _other_person(store: Store, decision: Decision, identity: str) -> Pers
 
 async def submission_rules(store: Store) -> SubmissionRules:
     """Return the current limits, quotas, pauses and bans."""
-    names = {board.id: board.name for board in await store.boards.all()}
+    names: dict[BoardId | None, str] = {each.id: each.name for each in await store.boards.all()}
     limits = await store.moderation.limits()
+    whom: dict[PersonId | None, Person | None] = {None: None}
+    for each in limits:
+        whom[each.person] = await store.people.get(each.person) if each.person else None
     paused = await store.moderation.board_pauses()
     bans = await store.moderation.bans()
     people = [(await store.people.get(person), each) for person, each in bans.items()]
     return SubmissionRules(
-        limits=tuple(
-            [
-                NamedLimit(
-                    each,
-                    names.get(each.board) if each.board else None,
-                    await store.people.get(each.person) if each.person else None,
-                )
-                for each in limits
-            ]
-        ),
+        limits=tuple(NamedLimit(each, names.get(each.board), whom[each.person]) for each in limits),
         pause=await store.moderation.pause_notice(),
         boards={names[board]: notice for board, notice in paused.items() if board in names},
         gpus=await store.moderation.gpu_pauses(),
         bans=tuple((person, each) for person, each in people if person is not None),
         quotas=tuple(
-            NamedQuota(each, names.get(each.key.board) if each.key.board else None)
-            for each in await store.costs.quotas()
+            NamedQuota(each, names.get(each.key.board)) for each in await store.costs.quotas()
         ),
     )

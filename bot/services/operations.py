@@ -12,7 +12,7 @@ import structlog
 from bot.domain.board import Board, Viewer
 from bot.domain.costs import CostReport, day_of
 from bot.domain.errors import StoreError
-from bot.domain.job import JobInLine, JobState, Worker
+from bot.domain.job import JobState, UnfinishedJob, Worker
 from bot.domain.records import InstallationStats, Schema, Tally
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
@@ -263,18 +263,18 @@ _GPU_SAMPLE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedJob:
-    """A job that runs or waits, its board, and when it is expected to end; None if unknown."""
+class JobEstimate:
+    """A job that runs or waits, its board, and the expected seconds until its end, if known."""
 
-    job: JobInLine
+    job: UnfinishedJob
     board: Board
     ends_in_s: float | None
 
 
-async def expected_jobs(store: Store, clock: Clock) -> tuple[ExpectedJob, ...]:
-    """Return people's jobs that run or wait, by GPU type, on all boards but the system's own."""
+async def job_estimates(store: Store, clock: Clock) -> tuple[JobEstimate, ...]:
+    """Return the jobs of people's submissions that run or wait, by GPU type, with estimates."""
     backlog = await store.jobs.backlog()
-    found = await store.jobs.in_line(sorted(backlog), LISTED_JOBS)
+    found = await store.jobs.unfinished(sorted(backlog), LISTED_JOBS)
     boards = {board.id: board for board in await store.boards.all()}
     samples = {
         gpu: await store.results.gpu_durations(gpu, _GPU_SAMPLE)
@@ -282,7 +282,7 @@ async def expected_jobs(store: Store, clock: Clock) -> tuple[ExpectedJob, ...]:
     }
     now = clock.now()
     return tuple(
-        ExpectedJob(
+        JobEstimate(
             job,
             boards[job.board],
             _ends_in(job, samples[job.gpu], backlog[job.gpu].get(JobState.RUNNING, 0), now),
@@ -293,17 +293,17 @@ async def expected_jobs(store: Store, clock: Clock) -> tuple[ExpectedJob, ...]:
 
 
 def _ends_in(
-    job: JobInLine, durations: Sequence[float], running: int, now: datetime
+    job: UnfinishedJob, durations: Sequence[float], running: int, now: datetime
 ) -> float | None:
     if job.state is JobState.QUEUED:
         return waiting_time((), durations, job.position, running)
-    typical = waiting_time((), durations, 0.5, 1)  # no job ends before it
+    typical = waiting_time((), durations, 0.5, 1)  # position 0.5: nothing to wait for
     return None if typical is None else max(0.0, typical - (now - job.since).total_seconds())
 
 
-def may_know(viewer: Viewer, expected: ExpectedJob) -> bool:
+def may_know(viewer: Viewer, estimate: JobEstimate) -> bool:
     """Return whether the viewer may know whose job it is and on which board."""
-    return expected.job.person == viewer.person or expected.board.visible_to(viewer)
+    return estimate.job.person == viewer.person or estimate.board.visible_to(viewer)
 
 
 NAMELESS: frozenset[str] = frozenset()

@@ -1,37 +1,41 @@
-"""Finds near-identical sources of two people, whatever their comments, layout and names."""
+"""Finds near-identical sources of two people, even if comments, layout and names differ.
+
+A part of a source is a few consecutive tokens. A fingerprint is the hashes of some of its parts.
+"""
 
 import asyncio
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
 
-from bot.domain.alerts import Unprinted
+from bot.domain.alerts import RankedSource
 from bot.ports import Store
 
 NEAR = 0.9
-"""Two sources with this share of common parts are near-identical."""
-LEAST_PRINTS = 24
-"""With fewer parts of its own, a source says nothing: short ones are alike by chance."""
-MOST_PRINTS = 4000
+"""Two sources whose fingerprints are this similar are near-identical."""
+LEAST_PARTS = 24
+"""A source with fewer parts of its own is not reported: short ones are similar by chance."""
+MOST_PARTS = 4000
 _LENGTH = 12
 """How many tokens one part has."""
 _SAMPLE = 4
-"""One part of this many is kept, chosen by its hash, the same ones in every source."""
+"""One part in this many is in a fingerprint; as its hash decides, equal parts are in all."""
 _COMMENT = re.compile(
     r'"""[\s\S]*?"""|/\*[\s\S]*?\*/|#(?!include\b|define\b|pragma\b)[^\n]*|//[^\n]*'
 )
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|[^\s\w]")
+_WithFingerprint = tuple[RankedSource, frozenset[int]]
 
 
-def prints(source: str) -> frozenset[int]:
-    """Return hashes of the source's parts; equal parts with other names have equal hashes."""
+def fingerprint(source: str) -> frozenset[int]:
+    """Return hashes of parts of the source; parts that differ only in names have equal hashes."""
     tokens = _TOKEN.findall(_COMMENT.sub(" ", source))
     hashes = {_hash(part) for part in _parts(tokens)}
-    return frozenset(sorted(each for each in hashes if each % _SAMPLE == 0)[:MOST_PRINTS])
+    return frozenset(sorted(each for each in hashes if each % _SAMPLE == 0)[:MOST_PARTS])
 
 
 def _parts(tokens: list[str]) -> Iterator[str]:
-    """Yield each run of tokens, with every name replaced by the order in which it appears there."""
+    """Yield each part; its first name is replaced by `$0`, the next other one by `$1`, etc."""
     for start in range(len(tokens) - _LENGTH + 1):
         names: dict[str, str] = {}
         part = tokens[start : start + _LENGTH]
@@ -48,44 +52,44 @@ def _hash(part: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-def likeness(first: frozenset[int], second: frozenset[int]) -> float:
-    """Return the share of parts that two sources have in common, of all that either has."""
+def similarity(first: frozenset[int], second: frozenset[int]) -> float:
+    """Return how many hashes two fingerprints have in common, as a share of all their hashes."""
     either = first | second
     return len(first & second) / len(either) if either else 0.0
 
 
 async def compare_sources(store: Store) -> None:
-    """Compare each new ranked source with the newest one of everyone else on its board."""
-    for new in await store.alerts.unprinted():
-        own = await asyncio.to_thread(prints, new.source)
+    """Compare each new ranked source with everyone else's newest one on its board."""
+    for new in await store.alerts.without_fingerprint():
+        own = await asyncio.to_thread(fingerprint, new.source)
         given = await _given(store, new)
-        others = await store.alerts.prints_of_others(new.board, new.person, len(own))
+        others = await store.alerts.fingerprints_of_others(new.board, new.person, len(own))
         for other in await asyncio.to_thread(_near, own - given, given, others):
             await _report(store, new, other)
-        await store.alerts.keep_prints(new, own)
+        await store.alerts.save_fingerprint(new, own)
 
 
 def _near(
-    own: frozenset[int], given: frozenset[int], others: Sequence[tuple[Unprinted, frozenset[int]]]
-) -> list[Unprinted]:
-    """Return the near-identical ones of a board's other sources, of which there may be many."""
+    own: frozenset[int], given: frozenset[int], others: Sequence[_WithFingerprint]
+) -> list[RankedSource]:
+    """Return the other sources that are near-identical; the `given` parts do not count."""
     found = [(other, theirs - given) for other, theirs in others]
     return [
         other
         for other, theirs in found
-        if min(len(own), len(theirs)) >= LEAST_PRINTS and likeness(own, theirs) >= NEAR
+        if min(len(own), len(theirs)) >= LEAST_PARTS and similarity(own, theirs) >= NEAR
     ]
 
 
-async def _given(store: Store, new: Unprinted) -> frozenset[int]:
-    """Return the parts of the task's own files, which everyone may start from."""
+async def _given(store: Store, new: RankedSource) -> frozenset[int]:
+    """Return the fingerprint of the task's own files, which everyone may start from."""
     version = await store.boards.version(new.task_version)
     files = {} if version is None else dict(version.definition.files)
     text = "\n".join(files.values())
-    return await asyncio.to_thread(prints, text)
+    return await asyncio.to_thread(fingerprint, text)
 
 
-async def _report(store: Store, new: Unprinted, other: Unprinted) -> None:
+async def _report(store: Store, new: RankedSource, other: RankedSource) -> None:
     first, second = sorted((new, other), key=lambda each: each.submission)
     people = [await store.people.get(each.person) for each in (first, second)]
     names = [f"#{each.submission} by {'?' if who is None else who.name}"

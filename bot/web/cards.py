@@ -1,7 +1,7 @@
-"""Draws the pictures that other programs show with a link to a page (Open Graph).
+"""Draws link cards: the pictures that other programs show with a link to a page (Open Graph).
 
 Names are untrusted, so they are drawn in a separate process with limits on time and memory. A
-character that the font lacks is transliterated; what is too wide is cut.
+character that is not in the font is transliterated; a text that is too wide is cut.
 """
 
 from dataclasses import dataclass
@@ -27,19 +27,19 @@ _PAPER, _SHEET, _INK, _SOFT, _ACCENT, _GOLD = (
 _PLACES = {
     "1": ("#4a3a12", "#f3cf82"), "2": ("#33393d", "#d3d8dc"), "3": ("#46301f", "#e9b48b"),
 }  # fmt: skip
-"""The colors of the first three places: below the number, and of it."""
+"""The colors of the first three places: of the background, and of the number."""
 _LEFT, _RIGHT = 72, SIZE[0] - 72
 _ROW_HEIGHT = 88
 _MOST_CHARACTERS = 200
 """A longer text is cut before it is measured."""
 _TITLES = (76, 64, 52)
-"""The sizes of the title, the largest first; the first that fits is taken."""
+"""The sizes of the title; the first in which it fits is used, or else the last."""
 _DRAWING: Final = ParserProcess(3.0, patience_s=6.0)
 _DRAWN: Final = SharedCache[bytes](128)
 
 
 async def drawn(card: LinkCard) -> bytes:
-    """Return the card as a PNG file, which is drawn once."""
+    """Return the card as a PNG file; a card that was drawn lately is not drawn again."""
 
     async def make() -> bytes:
         return await _DRAWING.call(draw, card)
@@ -96,7 +96,7 @@ class _Style:
     color: str
     width: int
     point: str = "lm"
-    """Which point of the line is placed, as Pillow writes it: at the left, in the middle."""
+    """The point of the line that is placed, by Pillow's letters: by default left, middle."""
 
 
 def _write(canvas: ImageDraw.ImageDraw, text: str, at: tuple[int, int], style: _Style) -> int:
@@ -107,7 +107,7 @@ def _write(canvas: ImageDraw.ImageDraw, text: str, at: tuple[int, int], style: _
 
 
 def _line(text: str) -> str:
-    """Return the text as it can be drawn."""
+    """Return a text that the font can draw, on one line, cut to `_MOST_CHARACTERS`."""
     return escaping.drawable(text[:_MOST_CHARACTERS], _has_glyph)[:_MOST_CHARACTERS]
 
 
@@ -127,11 +127,11 @@ def _font(size: int, *, bold: bool = False) -> ImageFont.FreeTypeFont:
         raise FileNotFoundError("matplotlib is not installed, and the cards need its font")
     name = f"DejaVuSans{'-Bold' if bold else ''}.ttf"
     file = Path(found.origin).parent / "mpl-data" / "fonts" / "ttf" / name
-    # The basic layout does without the shaping of scripts, which is much code for untrusted names.
+    # The basic layout needs no code for complex scripts, which would read untrusted names.
     return ImageFont.truetype(str(file), size, layout_engine=ImageFont.Layout.BASIC)
 
 
 def _has_glyph(character: str) -> bool:
-    """Return whether the font has the character; it draws the same box for all that it lacks."""
+    """Return whether the font has the character; all others are drawn as the same box."""
     font = _font(_TITLES[-1])
     return bytes(font.getmask(character)) != bytes(font.getmask("\U0010fffd"))

@@ -1,6 +1,7 @@
-"""How two sources are drawn side by side: changed words are marked, long equal parts are folded.
+"""Prepares two sources to be drawn side by side: marks changed words, folds long equal parts.
 
-Both are untrusted: only as much is drawn as a browser can show, and `left_out` counts the rest.
+Both are untrusted: only as much is drawn as a browser can show. `Difference.left_out` counts the
+lines that are not drawn although they are changed or next to a change.
 """
 
 import re
@@ -28,7 +29,7 @@ _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a line: whether it differs from the other side, else the class of its color."""
+    """A part of a line; `color` is a class of the style sheet, for parts that are not `changed`."""
 
     text: str
     changed: bool = False
@@ -190,7 +191,7 @@ def colored(it: Difference, colors: Sequence[Sequence[Colored]]) -> Difference:
 
 
 def _colored(line: DiffLine | None, colors: Sequence[Colored]) -> DiffLine | None:
-    """Return a line with its colors, unchanged if they belong to another text."""
+    """Return the line with its colors; without them if they are of another text."""
     if line is None or line.number > len(colors):
         return line
     parts = colors[line.number - 1]

@@ -192,7 +192,7 @@ def as_data(chart: Chart) -> dict[str, Any]:
 
 
 def as_series(series: Series, names: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a series of at most `_MOST` points, and say in its name if it had more."""
+    """Return a series of at most `_MOST` points; if it had more, its name says so."""
     points = thinned(series.points)
     name = one_line(series.name)
     if len(points) < len(series.points):
@@ -213,7 +213,7 @@ def thinned(points: Sequence[Point], most: int = _MOST) -> Sequence[Point]:
 
 
 def as_point(point: Point, names: Sequence[str] = ()) -> list[float]:
-    """Return where a point is, its value, and its half-width if it has one."""
+    """Return a point's time or the index of its name, its value, and its half-width, if any."""
     at = names.index(point.at) if isinstance(point.at, str) else round(point.at.timestamp(), 3)
     shown = [at, float(f"{point.value:.6g}")]
     return shown if point.half_width is None else [*shown, float(f"{point.half_width:.3g}")]

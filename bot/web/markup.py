@@ -77,7 +77,7 @@ _T = TypeVar("_T")
 async def _lexed(
     cache: SharedCache[_T | None], work: Callable[[str, str], _T], text: str, file_name: str
 ) -> _T | None:
-    """Return what `work` makes of a text and its lexer; None if there is none or it is too hard."""
+    """Return what `work` makes of a text and its lexer; None without a lexer, or if it fails."""
     cleaned, lexer = clean(text), _lexer(file_name.rpartition(".")[2].lower())
     if lexer is None or len(cleaned) > MOST:
         return None
@@ -116,7 +116,7 @@ def highlight_with(text: str, lexer: str) -> str:
 
 
 Colored = tuple[tuple[str, str], ...]
-"""A line in parts, each with its class of the style sheet, which may be empty."""
+"""The parts of a line, each after its class of the style sheet, which may be empty."""
 _COLORED = frozenset(
     {"k", "kc", "kd", "kn", "kr", "ow", "s", "s1", "s2", "sa", "sb", "sd", "se", "si", "sh", "cpf",
      "c", "c1", "ch", "cm", "cs", "m", "mb", "mf", "mh", "mi", "mo", "kt", "nb", "bp", "nf", "fm",
@@ -127,12 +127,12 @@ _LINES: Final = SharedCache[tuple[Colored, ...] | None](32)
 
 
 async def colored_lines(text: str, file_name: str) -> tuple[Colored, ...]:
-    """Return the lines of a text in highlighted parts; none if it cannot be highlighted."""
+    """Return the parts of each line of a text, by color; empty if it cannot be highlighted."""
     return await _lexed(_LINES, color_with, text, file_name) or ()
 
 
 def color_with(text: str, lexer: str) -> tuple[Colored, ...]:
-    """Return the lines in highlighted parts; only called in its own process."""
+    """Return the parts of each line, by color; only called in its own process."""
     lines: list[list[tuple[str, str]]] = [[]]
     for kind, value in get_lexer_by_name(lexer, stripnl=False).get_tokens(text):
         names = [STANDARD_TYPES.get(each, "") for each in kind.split()]

@@ -1,4 +1,4 @@
-"""What admins may decide about a person or a submission on its own page."""
+"""The forms with which admins moderate on the page of a person or a submission."""
 
 from dataclasses import dataclass, replace
 
@@ -16,13 +16,13 @@ DONE_MESSAGES = {
     "name-reset": "The person is shown by their user name until they choose another name.",
     "disqualified": "The submission is no longer ranked.",
     "requalified": (
-        "The submission is ranked again, if it takes a first place from somebody only after both "
-        "are compared."
+        "The submission is ranked again; if it takes one of the first places from another person, "
+        "only after both are compared."
     ),
     "rejudging": "The submissions are being judged again; the standings fill as results come in.",
     "cancelled": "The submission is being cancelled.",
 }
-"""Messages by the value of `done` in the address, so that an address cannot inject text."""
+"""Messages after a decision, by `done` in the address, so that an address cannot inject text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +40,18 @@ class ModerationForms:
     ban: str
     """Why the person is banned and until when; empty if they are not."""
     may_reset: bool = False
-    """Whether the person has another name than their user name."""
+    """Whether the person's name differs from their user name."""
     submission: int | None = None
     cancel: bool = False
     excluded: bool = False
     looks: bool = False
-    """Whether it is another person's, so that a look at its source is recorded."""
+    """Whether to offer a look at its source, which is recorded; only for another person's."""
 
 
 async def moderation_of(
     request: Request, person: Person | None, reading: SubmissionStatus | None = None
 ) -> ModerationForms | None:
-    """Return the forms for a page about this person; None unless its viewer is an admin."""
+    """Return the forms for a page about this person; None if its viewer is not an admin."""
     browser = await browser_of(request)
     if person is None or browser is None or not browser.session.caller.sees_all:
         return None
@@ -64,7 +64,7 @@ async def moderation_of(
         name=person.name,
         may_ban=_may_ban(browser, person),
         ban="" if ban is None else ban.words,
-        may_reset=person.may_be_renamed,
+        may_reset=person.name_can_be_reset,
     )
     if reading is None or is_system_submission(reading.submission.id):
         return forms
@@ -78,6 +78,6 @@ async def moderation_of(
 
 
 def _may_ban(browser: Browser, person: Person) -> bool:
-    """Return whether it is neither the admin's own account nor one without a user."""
+    """Return whether it is another account than the admin's, and a person uses it."""
     is_used = person.identity.partition(":")[0] not in {DELETED, SYSTEM_IDENTITY.partition(":")[0]}
     return is_used and person.id != browser.session.person.id

@@ -186,7 +186,7 @@ class RenderedPage:
 
     body: bytes
     zipped: bytes
-    """Empty for a page with a form's stamp: the length of a compressed one reveals it."""
+    """Empty for a page with a form's stamp, which the compressed length could reveal."""
     tag: str
     media_type: str
 

@@ -40,7 +40,7 @@ from runners.harness.sandbox import process_limits, syscalls, view
 from runners.harness.supervision import handle, process
 from runners.harness.supervision.template import TemplateProcess, fork_template, skip_compiler
 from runners.harness.toolchains import nvcc
-from runners.harness.verdicts import MachineError, VerdictError
+from runners.harness.verdicts import MachineError, OutOfTimeError, VerdictError
 from runners.plugins import load, names
 
 END_OF_INPUT = 64
@@ -227,7 +227,7 @@ def _judge(
 
 def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
     message = "the task's own code took longer than its time limits"
-    raise _verdict_in_flight() or VerdictError(Verdict.TASK_ERROR, message)
+    raise _verdict_in_flight() or OutOfTimeError(Verdict.TASK_ERROR, message)
 
 
 def _out_of_time_again(_signal: int, _frame: FrameType | None) -> None:

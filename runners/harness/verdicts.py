@@ -27,6 +27,10 @@ class VerdictError(Exception):
         self.stage = stage
 
 
+class OutOfTimeError(VerdictError):
+    """The time of the whole evaluation is over while the task's own code runs."""
+
+
 class MachineError(Exception):
     """The machine, not the submission, prevents a correct evaluation."""
 

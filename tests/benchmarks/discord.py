@@ -20,6 +20,7 @@ from bot.domain.submission import NewSubmission
 from bot.store.postgres import open_store
 from runners.contract.task import Mode
 from tests.doubles.databases import fresh_database
+from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.discord.users.person import Person
 from tests.e2e.command import IDENTITY, Podium
@@ -78,6 +79,14 @@ async def typed(person: Person) -> float:
     return time.perf_counter() - began
 
 
+async def typed_number(person: Person, number: int) -> float:
+    """Seconds until an admin, who types the number of a submission, is shown whose it is."""
+    began = time.perf_counter()
+    (first, *_) = await person.autocomplete("admin disqualify", "id", str(number))
+    assert first["value"] == number
+    return time.perf_counter() - began
+
+
 async def measure_typing(people: int, folder: Path) -> None:
     """Measure people who all type at once, first in a server and then in direct messages.
 
@@ -90,10 +99,14 @@ async def measure_typing(people: int, folder: Path) -> None:
             sys.exit(published.stderr)
         guild = server.guild("gpu")
         room = guild.create_channel("submissions")
-        crowd = [server.user(f"p{n}", guild) for n in range(people)]
+        admin = guild.create_role("Leaderboard Admin", Permission.MANAGE_THREADS)
+        crowd = [server.user(f"p{n}", guild, roles=[admin]) for n in range(people)]
         for person in crowd:
             person.goes_to(room)
-        async with server.spawn(UP, folder / "bot.log", environment=podium.environment):
+        await fill(dsn, people)
+        trusted = {"DISCORD_TRUSTED_GUILDS": str(guild.id)}
+        environment = podium.environment | trusted
+        async with server.spawn(UP, folder / "bot.log", environment=environment):
             await server.wait_for(lambda: server.syncs, START_S)
             async with connected(dsn) as database:
                 await database.execute("update boards set house = $1", f"discord-guild:{guild.id}")
@@ -103,6 +116,9 @@ async def measure_typing(people: int, folder: Path) -> None:
             print(f"{'':>14} {'p50 s':>8} {'p99 s':>8} {'most s':>8}")
             for _ in range(3):
                 print(_row("in a server", sorted(await asyncio.gather(*map(typed, crowd)))))
+            for _ in range(3):
+                numbers = (typed_number(each, n) for n, each in enumerate(crowd, start=1))
+                print(_row("a number", sorted(await asyncio.gather(*numbers))))
             for person in crowd:
                 person.goes_to(person.dm)
             before = len(server.requests)

@@ -48,15 +48,21 @@ class Album:
 async def record(found: Scene) -> Album:
     """Use the bot as a participant, then as an admin."""
     album = Album()
-    people = [found.server.user(name.lower(), found.guild) for name in CROWD]
-    for person in people:
-        person.goes_to(found.submissions)
+    people = [_member(found, name) for name in CROWD]
     people[4].shown = "\N{CYRILLIC CAPITAL LETTER IE}velyn"  # looks like the second's
     await asyncio.gather(*(_enter(found, each, number) for number, each in enumerate(people)))
     await _submissions(found, album)
     await _reading(found, album)
     await _administering(found, album)
     return album
+
+
+def _member(found: Scene, name: str) -> Person:
+    """A person with this display name, in the channel."""
+    person = found.server.user(name.lower().strip(".").replace(" ", "_"), found.guild)
+    person.shown = name
+    person.goes_to(found.submissions)
+    return person
 
 
 async def _submissions(found: Scene, album: Album) -> None:

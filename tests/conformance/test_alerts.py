@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.domain.alerts import Unprinted
+from bot.domain.alerts import RankedSource
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 
@@ -62,13 +62,15 @@ async def test_prints_are_of_the_newest_source_of_everyone_else(scene: Scene) ->
     alerts = scene.store.alerts
     bob = await scene.store.people.ensure("local:bob", "bob")
     ones = [await scene.submit(), await scene.submit(), await scene.submit(bob)]
-    of = [Unprinted(each.id, each.person, each.board, each.task_version, "unused") for each in ones]
+    of = [
+        RankedSource(each.id, each.person, each.board, each.task_version, "unused") for each in ones
+    ]
     for number, each in enumerate(of):
-        await alerts.keep_prints(each, frozenset({number, -9}))
-    found = await alerts.prints_of_others(scene.board.id, bob.id, 2)
+        await alerts.save_fingerprint(each, frozenset({number, -9}))
+    found = await alerts.fingerprints_of_others(scene.board.id, bob.id, 2)
     assert found == ((replace(of[1], source=""), frozenset({1, -9})),)
-    assert await alerts.prints_of_others(scene.board.id, bob.id, 9) == ()
-    assert await alerts.unprinted() == ()
+    assert await alerts.fingerprints_of_others(scene.board.id, bob.id, 9) == ()
+    assert await alerts.without_fingerprint() == ()
 
 
 async def test_a_lost_worker_is_known_for_an_hour(scene: Scene, clock: ManualClock) -> None:

@@ -126,11 +126,11 @@ async def test_the_news_of_a_board_goes_with_it(scene: Scene) -> None:
 async def test_notices_of_results_are_offered_below_one_submission(scene: Scene) -> None:
     first, second = await scene.submit(), await scene.submit()
     people = scene.store.people
-    assert await people.offer_notices(scene.ada.id, first.id)
-    assert await people.offer_notices(scene.ada.id, first.id)
-    assert not await people.offer_notices(scene.ada.id, second.id)
+    assert await people.offer_notifications(scene.ada.id, first.id)
+    assert await people.offer_notifications(scene.ada.id, first.id)
+    assert not await people.offer_notifications(scene.ada.id, second.id)
     bob = await people.ensure("local:bob", "bob")
-    assert await people.offer_notices(bob.id, second.id)
+    assert await people.offer_notifications(bob.id, second.id)
     wanted = frozenset({NotificationKind.RESULT})
     await scene.store.listeners.listen("discord:2", wanted)
     assert await scene.store.listeners.kinds("discord:2") == wanted

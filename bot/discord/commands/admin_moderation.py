@@ -135,8 +135,8 @@ async def requalify(interaction: Interaction, number: options.Number, reason: _R
         context = context_of(interaction)
         await moderation.requalify(context.store, decision, SubmissionId(number))
         await answer.conclude(
-            f"Submission #{number} is ranked again, if it takes a first place from somebody only "
-            "after both are compared."
+            f"Submission #{number} is ranked again; if it takes one of the first places from "
+            "another person, only after both are compared."
         )
 
 
@@ -199,7 +199,7 @@ async def unban(interaction: Interaction, who: discord.User, reason: _Reason) ->
 )
 @app_commands.describe(who="The person", reason="Shown to the person")
 async def reset_name(interaction: Interaction, who: discord.User, reason: _Reason) -> None:
-    """Refuse names that look like the present one."""
+    """Replace the person's name by their user name; refuse names that look like the old one."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)

@@ -45,7 +45,7 @@ _Reason = app_commands.Range[str, 0, 300]
     mode="Mode of the submissions (default: all modes)",
     gpu="GPU type of the GPU time (default: all together)",
     together="Whether all people have the GPU time together (default: each person)",
-    who="Only this person's submissions, who is told the reason",
+    who="Limit only this person, who is told the reason",
     days="For how many days (default: until an admin removes the limit)",
     reason="Reason, kept in the audit log",
 )
@@ -78,7 +78,7 @@ async def limit(  # noqa: PLR0913  an argument for each option
                 wanted = RateLimit(most, window, board, mode, until=end)
                 words = await _limit_count(interaction, wanted, reason, who)
             case _ if who is not None or days is not None:
-                raise UserError("usage", "a person and days are for a number of submissions")
+                raise UserError("usage", "`who` and `days` are only for a limit of submissions")
             case (None, None, int(amount), None) | (None, None, None, float(amount)):
                 unit = Unit.DOLLARS if gpu_seconds is None else Unit.SECONDS
                 key = _quota_key(unit, board, mode, gpu, together=together)
@@ -119,7 +119,7 @@ _What = Literal["submissions", "GPU seconds", "dollars"]
     mode="Mode of the limit; leave empty for a limit on all modes",
     gpu="GPU type of the GPU time; leave empty for all together",
     together="Whether all people have the GPU time together (default: each person)",
-    who="The person of a limit of only one person",
+    who="The person, if the limit is for only one",
     reason="Reason, kept in the audit log",
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)

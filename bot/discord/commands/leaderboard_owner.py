@@ -1,4 +1,4 @@
-"""`/leaderboard invite|uninvite|join|delete`, `/admin competition delete`: who may see boards."""
+"""`/leaderboard invite|uninvite|join|delete` and `/admin competition delete`."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -114,7 +114,7 @@ async def _show_invited(answer: InteractionReply, board: Board) -> None:
 @app_commands.command(description="Join a private board with an invite code")
 @app_commands.describe(code="The code at the end of the invite link")
 async def join(interaction: Interaction, code: app_commands.Range[str, 1, 300]) -> None:
-    """Invite the person to the code's board; the whole link works too."""
+    """Let the person join the code's board; the whole link works too."""
     async with replying(interaction) as answer:
         viewer = await roles.viewer_of(interaction)
         store, typed = context_of(interaction).store, code.strip().rpartition("code=")[2]

@@ -83,7 +83,7 @@ async def revoke(interaction: Interaction, number: options.Number) -> None:
     deadline="A board closes within 24 hours",
     lost_rank="Another person has taken your rank in the top ten",
     record="A board has a new best time",
-    result="A run of yours that took over two minutes has ended",
+    result="A run of yours that took two minutes or more has ended",
 )
 async def notices(
     interaction: Interaction,

@@ -60,7 +60,7 @@ class LimitKey(DecisionBody):
 
 
 class LimitOrder(LimitKey):
-    """One person may make at most `most` submissions in any window of this length, until then."""
+    """One person may make at most `most` submissions in any window of this length, to `until`."""
 
     until: Zoned | None = None
     most: Annotated[int, Field(ge=1, le=1_000_000), WHOLE]

@@ -149,8 +149,8 @@ class PostgresPeople:
         row = await self._database.row("people.reset_name", *values)
         return None if row is None else _person(row)
 
-    async def offer_notices(self, person: PersonId, submission: SubmissionId) -> bool:
-        row = await self._database.row("people.offer_notices", person, submission)
+    async def offer_notifications(self, person: PersonId, submission: SubmissionId) -> bool:
+        row = await self._database.row("people.offer_notifications", person, submission)
         return row is not None and row["notices_offered"] == submission
 
     async def add_skeletons(self) -> int:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from bot.domain.alerts import AlertMessage, Unprinted
+from bot.domain.alerts import AlertMessage, RankedSource
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.ports import Clock
 from bot.store.postgres.database import Database
 
-_LOOKS_BACK = timedelta(days=1)
+_DAY = timedelta(days=1)
 _KEPT = timedelta(days=30)
 
 
@@ -63,10 +63,10 @@ class PostgresAlerts:
         due = self._clock.now() + wait
         return await self._database.row("alerts.retry_later", *key, due) is not None
 
-    async def unprinted(self) -> tuple[Unprinted, ...]:
-        rows = await self._database.rows("alerts.unprinted", self._clock.now() - _LOOKS_BACK)
+    async def without_fingerprint(self) -> tuple[RankedSource, ...]:
+        rows = await self._database.rows("alerts.without_fingerprint", self._clock.now() - _DAY)
         return tuple(
-            Unprinted(
+            RankedSource(
                 SubmissionId(row["submission"]),
                 PersonId(row["person"]),
                 BoardId(row["board"]),
@@ -76,13 +76,13 @@ class PostgresAlerts:
             for row in rows
         )
 
-    async def prints_of_others(
+    async def fingerprints_of_others(
         self, board: BoardId, person: PersonId, length: int
-    ) -> tuple[tuple[Unprinted, frozenset[int]], ...]:
-        rows = await self._database.rows("alerts.prints_of_others", board, person, length)
+    ) -> tuple[tuple[RankedSource, frozenset[int]], ...]:
+        rows = await self._database.rows("alerts.fingerprints_of_others", board, person, length)
         return tuple(
             (
-                Unprinted(
+                RankedSource(
                     SubmissionId(row["submission"]),
                     PersonId(row["person"]),
                     board,
@@ -93,5 +93,5 @@ class PostgresAlerts:
             for row in rows
         )
 
-    async def keep_prints(self, of: Unprinted, prints: frozenset[int]) -> None:
-        await self._database.rows("alerts.keep_prints", of.submission, sorted(prints))
+    async def save_fingerprint(self, of: RankedSource, fingerprint: frozenset[int]) -> None:
+        await self._database.rows("alerts.save_fingerprint", of.submission, sorted(fingerprint))

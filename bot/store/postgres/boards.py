@@ -181,7 +181,7 @@ class PostgresBoards:
 
 
 class PostgresInviteLinks:
-    """Links by which people invite themselves to boards, by digest."""
+    """Links by which people join private boards, by digest."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

@@ -16,8 +16,8 @@ from bot.domain.job import (
     Heartbeat,
     Job,
     JobEvent,
-    JobInLine,
     JobState,
+    UnfinishedJob,
     after_cancel,
     after_failure,
     after_loss,
@@ -227,8 +227,9 @@ class PostgresJobs:
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
         await self._database.row("jobs.limit", gpu, max_running, paused)
 
-    async def in_line(self, gpus: Sequence[str], limit: int) -> tuple[JobInLine, ...]:
-        return tuple(map(_in_line, await self._database.rows("jobs.in_line", list(gpus), limit)))
+    async def unfinished(self, gpus: Sequence[str], limit: int) -> tuple[UnfinishedJob, ...]:
+        rows = await self._database.rows("jobs.unfinished", list(gpus), limit)
+        return tuple(map(_unfinished_job, rows))
 
     async def backlog(self) -> dict[str, dict[str, int]]:
         counts: dict[str, dict[str, int]] = {}
@@ -237,10 +238,10 @@ class PostgresJobs:
         return counts
 
 
-def _in_line(row: Record) -> JobInLine:
+def _unfinished_job(row: Record) -> UnfinishedJob:
     state = JobState(row["state"])
     since = row["started_at"] if state is JobState.RUNNING else row["created_at"]
-    return JobInLine(
+    return UnfinishedJob(
         submission=SubmissionId(row["submission"]),
         person=PersonId(row["person"]),
         person_name=row["person_name"],

@@ -20,7 +20,7 @@ select $1, $2, $3, true where not exists (select from alerts where key = $1)
 on conflict do nothing
 
 -- name: add_messages
--- Alerts that ended before they were told are not told, and none that is older than its channel.
+-- No message for alerts that have ended, or that were reported once and more than an hour ago.
 insert into alert_messages (alert, addressee, due)
 select alerts.id, addressee, $2
 from alerts, unnest($1::text[]) as addressee
@@ -52,7 +52,7 @@ update alert_messages set due = $4, owner = null
 where alert = $1 and addressee = $2 and owner = $3
 returning alert
 
--- name: unprinted
+-- name: without_fingerprint
 select submissions.id as submission, submissions.person, submissions.board,
     submissions.task_version, sources.text as source
 from submissions
@@ -62,8 +62,8 @@ where mode = 'ranked' and submissions.id > 0 and created_at > $1
     and not exists (select from source_prints where source_prints.submission = submissions.id)
 order by submissions.id limit 20
 
--- name: prints_of_others
--- Everyone else's newest, of about the same length: others cannot be near-identical.
+-- name: fingerprints_of_others
+-- The newest of each other person, if its length is similar: others cannot be near-identical.
 select submission, person, prints, task_version
 from (
     select distinct on (source_prints.person) submission, source_prints.person, prints, task_version
@@ -73,7 +73,7 @@ from (
 ) as newest
 where cardinality(prints) between $3::int / 2 and $3::int * 2
 
--- name: keep_prints
+-- name: save_fingerprint
 insert into source_prints (submission, board, person, prints)
 select id, board, person, $2 from submissions where id = $1
 on conflict do nothing

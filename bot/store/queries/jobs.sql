@@ -194,7 +194,7 @@ select gpu, 'queued' as state, count(*) as jobs from jobs where state = 'queued'
 union all
 select gpu, 'running', count(*) from jobs where state = 'running' group by gpu
 
--- name: in_line
+-- name: unfinished
 select found.*, people.name as person_name, submissions.board
 from unnest($1::text[]) with ordinality as asked (gpu, number)
 cross join lateral (

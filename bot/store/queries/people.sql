@@ -20,7 +20,7 @@ returning *
 update people set name = $3, skeleton = $4, refused_skeleton = $5 where id = $1 and name = $2
 returning *
 
--- name: offer_notices
+-- name: offer_notifications
 update people set notices_offered = coalesce(notices_offered, $2) where id = $1
 returning notices_offered
 

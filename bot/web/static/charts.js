@@ -11,9 +11,9 @@
     return found;
   };
 
-  // uPlot needs one ascending list of x positions for all series: each series has a value or null at
-  // each. Of several points of a series at one position, each further one is a millisecond later,
-  // because uPlot leaves out some of those at equal positions.
+  // uPlot needs one ascending list of x positions for all series, and a value or null of each series at
+  // each position. It leaves out some points at equal positions, so that of several points of a series at
+  // one position, each after the first is drawn a millisecond later.
   const aligned = (series) => {
     const apart = series.map((each) => {
       let last = -Infinity;
@@ -88,8 +88,8 @@
     return [from - room, to + room];
   };
 
-  // In a season each run is a dot: [time, value, half-width, submission, place in `people`, the
-  // person's run before]. Those of the person [data-me] are a series of their own.
+  // In a season each run is a dot: [time, value, half-width, submission, index in `people`, the
+  // person's run before it]. The runs of the viewer, [data-me], are a separate series.
   const withRuns = (data, me) => {
     const own = data.people.findIndex(([person]) => person === me);
     const dots = (name, ink, runs) => (runs.length ? [{ name, ink, stroke: "dots", points: runs }] : []);
@@ -111,7 +111,7 @@
 
   const made = (tag, text, more = {}) => Object.assign(document.createElement(tag), { textContent: text, ...more });
 
-  // What a dot is: whose run, when and how fast; once it is picked, with links.
+  // The texts and links about a dot: whose run, how fast, when.
   const describe = (data, [at, value, half, number, who, before]) => {
     const when = `${new Date(at * 1e3).toISOString().slice(0, 16).replace("T", " ")} UTC`;
     const link = (text, href) => made("a", text, { href });
@@ -120,7 +120,7 @@
     return [made("strong", data.people[who][1]), made("span", `${+value.toPrecision(4)} ± ${+half.toPrecision(2)} ${data.unit}`), made("span", when), ...links];
   };
 
-  // Shows the dot under the cursor in a card next to it; a click or a touch keeps the card.
+  // Shows a box about the dot under the cursor, next to it; a click or a touch keeps the box open.
   const pickable = (plot, data) => {
     const [card, ring] = [made("div", "", { className: "run", hidden: true }), made("div", "", { className: "ring", hidden: true })];
     plot.over.append(ring, card);

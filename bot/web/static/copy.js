@@ -25,7 +25,7 @@
     button.addEventListener("click", () => copy(button, node.textContent, () => node));
   }
 
-  // <button data-copy-link> copies the page's public address; where that is refused, the address appears beside it.
+  // <button data-copy-link> copies the page's public address. Where that is refused, the address is shown next to it.
   for (const button of document.querySelectorAll("[data-copy-link]")) {
     const link = document.querySelector("meta[property='og:url']")?.content || location.href.split("#")[0];
     button.addEventListener("click", () =>

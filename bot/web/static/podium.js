@@ -51,8 +51,8 @@
   };
   localize(document);
 
-  // A form whose session has ended is not sent and keeps what was typed: a notice leads to signing in,
-  // in another tab. Every form gets the stamp of the present session before it is sent.
+  // Every form gets the stamp of the present session before it is sent. If the session has ended, the form
+  // is not sent and keeps what was typed; a message in it has a link to sign in, in another tab.
   const renew = async (form) => {
     const answer = await fetch("/sign-in/stamp", { headers: { Accept: "application/json" } }).catch(() => null);
     const known = form.querySelector("[data-signed-out]");

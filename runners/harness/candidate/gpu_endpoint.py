@@ -1,6 +1,7 @@
 """The candidate's side of a call on the GPU; input and output are in memory that the judge owns."""
 
 import mmap
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -17,6 +18,8 @@ BUFFERS: dict[channel.Transport, type[memory.DeviceBuffer] | type[memory.HostBuf
     "pinned-host": memory.HostBuffer,
 }
 """Transport name -> the class that maps the shared memory."""
+RETRY_S = 0.05
+"""The pause before another attempt to create a context."""
 Describe = Callable[[object, Callable[[torch.Tensor], torch.Tensor]], channel.CandidateReply]
 """Returns the reply for an output; the inner function maps each tensor to the one to describe."""
 
@@ -26,12 +29,28 @@ class KernelError(Exception):
 
 
 def make_context() -> None:
-    """Create the CUDA context, and load the calibration kernel's CUDA kernels before any window."""
+    """Create the CUDA context, and load the calibration kernel's CUDA kernels before any window.
+
+    While another candidate of the submission takes all of the GPU's memory, try again; the judge
+    ends this process if that takes too long.
+    """
     torch.cuda.init()  # type: ignore[no-untyped-call]
-    numbers = torch.zeros(1, dtype=torch.int32, device="cuda")
-    numbers.view(torch.uint8).fill_(1)
-    numbers.amax()
-    torch.cuda.synchronize()
+    while not _can_compute():
+        time.sleep(RETRY_S)
+
+
+def _can_compute() -> bool:
+    """Use each kernel; return whether there was enough memory for the context and for them."""
+    try:
+        numbers = torch.zeros(1, dtype=torch.int32, device="cuda")
+        numbers.view(torch.uint8).fill_(1)
+        numbers.amax()
+        torch.cuda.synchronize()
+    except (torch.AcceleratorError, torch.OutOfMemoryError) as error:
+        if "out of memory" not in str(error):
+            raise
+        return False
+    return True
 
 
 class GpuEndpoint:

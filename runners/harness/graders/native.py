@@ -156,7 +156,8 @@ def _first_candidate(
             result.cases += [skipped(CaseKind.TEST, workload) for workload in tests]
             return
         for number, workload in enumerate(tests, 1):
-            _case(result, CaseKind.TEST, workload, _test(session, candidate, workload, deadline))
+            step = _test(session, candidate, workload, deadline)
+            _case(session, result, CaseKind.TEST, workload, step=step)
             session.report_progress(Stage.TEST, number, len(tests))
         timed.deadline = session.code.deadline(timed.seconds)
         if result.passed and timed.workloads:
@@ -180,7 +181,8 @@ def _rehearse(
             data = session.code.generate(workload, public_seed(session.request.task, workload))
             expected = session.code.expected(data)
             launch = session.launch_of(workload)
-            candidate.call(channel.Operation.RUN, data, expected, timed.deadline, launch=launch)
+            with session.record_duration("run"):
+                candidate.call(channel.Operation.RUN, data, expected, timed.deadline, launch=launch)
         except VerdictError as error:
             timed.failed[number] = error
             return
@@ -261,7 +263,7 @@ def _run_benchmarks(
                     return timer.measure(budget, report)
                 return _compare(timer, timed, rival, report)
 
-        _case(result, CaseKind.BENCHMARK, workload, step)
+        _case(session, result, CaseKind.BENCHMARK, workload, step=step)
 
 
 def _budget(deadline: Deadline, left: int, more_s: float = 0.0) -> TimeBudget:
@@ -297,7 +299,7 @@ def _profile(session: EvaluationSession, result: GradingResult) -> None:
             with code.attributing(workload):
                 profile(code.session_for(session, workload), workload, deadline)
 
-        _case(result, CaseKind.PROFILE, workload, step)
+        _case(session, result, CaseKind.PROFILE, workload, step=step)
         session.report_progress(Stage.TIMING, number, len(workloads))
     if result.passed:
         in_this_session = [each for each in workloads if code.session_for(session, each) is session]
@@ -305,9 +307,11 @@ def _profile(session: EvaluationSession, result: GradingResult) -> None:
 
 
 def _case(
+    session: EvaluationSession,
     result: GradingResult,
     kind: CaseKind,
     workload: Workload,
+    *,
     step: Callable[[], Measurement | None],
 ) -> None:
     if not result.passed:
@@ -316,7 +320,8 @@ def _case(
     status, message, measured = CaseStatus.PASSED, "", None
     try:
         measured = step()
-    except VerdictError as error:
+    except VerdictError as found:
+        error = session.attributed(found)
         result.fail(STAGES[kind], error)
         status, message = CaseStatus.FAILED, error.message
     result.cases.append(

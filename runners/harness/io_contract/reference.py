@@ -40,10 +40,8 @@ from runners.harness.profile.profiler import collect_counters
 from runners.harness.protocol import arena, values
 from runners.harness.verdicts import GradingResult, VerdictError, as_task_error
 
-_NARROW_BYTES = 2
-"""Floats of at most this many bytes are compared as float32."""
 _PART = 1 << 20
-"""The elements whose exact differences are computed at once."""
+"""How many elements' exact differences are computed at once."""
 
 
 def mismatch(
@@ -69,7 +67,7 @@ def mismatch(
 def contains_nan(outputs: Sequence[torch.Tensor]) -> bool:
     """Whether an output contains NaN."""
     floats = (output for output in outputs if output.is_floating_point() or output.is_complex())
-    return any(bool(torch.isnan(_widened(output)).any()) for output in floats)
+    return any(bool(torch.isnan(values.widened(output)).any()) for output in floats)
 
 
 def _value_mismatch(
@@ -78,7 +76,7 @@ def _value_mismatch(
     if expected.dtype == torch.bool:
         wrong = expected != actual
     else:
-        expected, actual = _widened(expected), _widened(actual)
+        expected, actual = values.widened(expected), values.widened(actual)
         wrong = ~torch.isclose(actual, expected, rtol=rtol, atol=atol)
     count = int(wrong.sum())
     if not count:
@@ -96,7 +94,7 @@ def _value_mismatch(
 def _largest_and_mean_difference(
     expected: torch.Tensor, actual: torch.Tensor
 ) -> tuple[float, float]:
-    """Computed in parts, because a wrong output may not take more memory than a right one."""
+    """Return both, computed in parts: a wrong output may take no more memory than a right one."""
     exact = torch.complex128 if expected.is_complex() else torch.float64
     flat = (torch.split(each.reshape(-1), _PART) for each in (expected, actual))
     parts = zip(*flat, strict=True)
@@ -104,11 +102,6 @@ def _largest_and_mean_difference(
     pairs = [(each.max().item(), each.sum().item()) for each in differences]
     found = torch.tensor(pairs, dtype=torch.float64)
     return found[:, 0].max().item(), found[:, 1].sum().item() / expected.numel()
-
-
-def _widened(tensor: torch.Tensor) -> torch.Tensor:
-    narrow = tensor.is_floating_point() and tensor.dtype.itemsize <= _NARROW_BYTES
-    return tensor.float() if narrow else tensor
 
 
 def _dtype_name(tensor: torch.Tensor) -> str:

@@ -25,7 +25,7 @@ def same(after: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def first_place(found: torch.Tensor) -> tuple[int, ...]:
-    """The index of the first true element; takes less memory than `nonzero`, which lists all."""
+    """The index of the first true element; `nonzero` would list all, which takes more memory."""
     place: tuple[int, ...] = ()
     index = int(found.reshape(-1).view(torch.uint8).argmax())
     for extent in reversed(found.shape):

@@ -24,12 +24,12 @@ from runners.harness.judge.task_code import (
     shape_mismatch,
 )
 from runners.harness.protocol import arena
-from runners.harness.protocol.values import Node, clone, leaves
+from runners.harness.protocol.values import Node, clone, leaves, widened
 from runners.harness.supervision.process import new_memory_zeroed
 from runners.harness.verdicts import VerdictError, as_task_error
 
 TOLERANCES = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 1e-2}
-"""Precision -> relative and absolute tolerance, as in KernelBench."""
+"""Precision -> relative and absolute tolerance of numbers with a fraction, as in KernelBench."""
 WEIGHTS_SEED = 42
 """The seed of the weights if a case does not set `weights`, as in KernelBench."""
 _ARGS = {"precision", "seed", "weights"}
@@ -185,7 +185,7 @@ def _weights_seed(workload: Workload) -> int:
 
 
 def _parts(value: object) -> Iterator[object]:
-    """Yield the tensors of an output and its values that are not tensors, in order."""
+    """Yield the tensors and the other values of an output, in order."""
     match value:
         case list() | tuple():
             yield from chain.from_iterable(map(_parts, value))
@@ -219,13 +219,12 @@ def _difference(want: object, got: object, tolerance: float) -> str | None:
 
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, as float32 if torch cannot compute with its dtype."""
-    narrow = tensor.is_floating_point() and tensor.dtype.itemsize == 1
-    return tensor.float() if narrow else tensor
+    """The tensor; floats of one byte, with which torch cannot compute, as float32."""
+    return widened(tensor) if tensor.dtype.itemsize == 1 else tensor
 
 
 def _is_near(right: object, given: object, tolerance: float) -> bool:
-    """Whether two values that are not tensors are equal, floats within the tolerance."""
+    """Whether two values that are not both tensors are equal; floats within the tolerance."""
     if isinstance(right, float) and isinstance(given, float):
         numbers = torch.tensor([given, right], dtype=torch.float64)
         return bool(torch.isclose(numbers[0], numbers[1], rtol=tolerance, atol=tolerance))
@@ -233,6 +232,8 @@ def _is_near(right: object, given: object, tolerance: float) -> bool:
 
 
 def _tensor_difference(right: torch.Tensor, given: torch.Tensor, tolerance: float) -> str:
+    if not (right.is_floating_point() or right.is_complex()):
+        tolerance = 0.0  # an index may not be off by a part of itself
     off = ~torch.isclose(given, right, rtol=tolerance, atol=tolerance)
     if not bool(off.any()):
         return ""

@@ -20,7 +20,13 @@ from runners.harness.judge.launches import Launching
 from runners.harness.protocol import arena, values
 from runners.harness.protocol.builds import Builds
 from runners.harness.supervision.template import TemplateProcess, pack_files
-from runners.harness.verdicts import GradingResult, MachineError, VerdictError, as_task_error
+from runners.harness.verdicts import (
+    GradingResult,
+    MachineError,
+    OutOfTimeError,
+    VerdictError,
+    as_task_error,
+)
 
 PUBLIC_NONCE = b"public"
 """The key of public seeds, which can be computed without a secret."""
@@ -86,6 +92,17 @@ class EvaluationSession:
         finally:
             spent = time.perf_counter() - begin
             self.durations_s[step] = self.durations_s.get(step, 0.0) + spent
+
+    def attributed(self, error: VerdictError) -> VerdictError:
+        """Return the error, or `timed_out` if the submission used most of an evaluation's time.
+
+        An answer just before a time limit leaves little time for the task's code that checks it.
+        """
+        used = self.durations_s.get("run", 0.0) + self.durations_s.get("build", 0.0)
+        if isinstance(error, OutOfTimeError) and 2 * used > self.request.left_s:
+            message = "the time limit passed while the task's code checked a late answer"
+            return VerdictError(Verdict.TIMED_OUT, message)
+        return error
 
     def record_sandbox(self, layers: tuple[str, ...], missing: dict[str, str]) -> None:
         """Record which sandbox layers the submission ran in, and which were missing."""

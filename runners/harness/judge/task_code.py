@@ -41,7 +41,7 @@ class KernelTask(TaskCode):
         parameters = as_task_error("generate_input", lambda: inspect.signature(self._generate))
         self._takes_seed = "seed" in parameters.parameters
         self._generated: tuple[int, Workload, int] | None = None
-        """The identity of the latest input, with what it was generated from."""
+        """The `id` of the latest input, and the workload and seed from which it was generated."""
 
     @override
     def generate(self, workload: Workload, seed: int) -> Any:
@@ -69,8 +69,8 @@ class KernelTask(TaskCode):
     def mismatch(self, data: object, output: object, expected: values.Node | None) -> str | None:
         """Return why an output is wrong, or None; may change `data`, the judge's private input.
 
-        If the check raises an exception, the output is wrong. But if the check also raises one for
-        the reference's own output, the verdict is `task_error`.
+        If the check raises an exception or returns neither a bool nor a text, the output is wrong.
+        But if it also does so for the reference's own output, the verdict is `task_error`.
         """
         shape = shape_mismatch(output, expected)
         if shape:
@@ -106,13 +106,13 @@ class KernelTask(TaskCode):
         if self._generated is not None and self._generated[0] == id(data):
             data = self.generate(*self._generated[1:])  # the failed check may have changed it
         if self._reference is not None:
-            self._check(data, self._reference(values.clone(data)))
+            _reason(self._check(data, self._reference(values.clone(data))))
         elif isinstance(error, _FAULTS):
             raise error
 
 
 def lift_memory_limit() -> None:
-    """Lift the limit until the end of a block of `memory_limited`."""
+    """Lift the limit on memory for the rest of the present block of `memory_limited`."""
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
@@ -167,6 +167,8 @@ def reference_function(module: object, name: str) -> Callable[..., Any]:
 def _reason(found: object) -> str | None:
     """Return why the output is wrong, from a check's return value; None if the check accepts it.
 
+    TypeError for another form, which a check may also get by comparing an odd output.
+
     The return value is (bool, text), a bool, or a text that is empty (or None) if the output is
     right. KernelBot's tasks use the first and the last.
     """
@@ -177,7 +179,5 @@ def _reason(found: object) -> str | None:
         return None if found else "the output is wrong"
     if found is None or isinstance(found, str):
         return found or None
-    raise VerdictError(
-        Verdict.TASK_ERROR,
-        f"the task's check_implementation returned a {type(found).__name__}, not (bool, message)",
-    )
+    form = type(found).__name__
+    raise TypeError(f"check_implementation returned a {form}, not (bool, message)")

@@ -7,7 +7,6 @@ the error or message above it, if there is one; otherwise it is ignored.
 """
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.sandbox.diagnostics import failed_build
 from runners.harness.verdicts import VerdictError, error_of_exit
 
-_CASE = re.compile(r"(?P<kind>test|benchmark)\.(?P<number>0|[1-9]\d{0,5})\.(?P<field>[a-z_]+)")
+_CASE = re.compile(r"(?P<kind>test|benchmark)\.(?P<number>0|[1-9][0-9]{0,5})\.(?P<field>[a-z_]+)")
 _COUNTS = frozenset({"test-count", "benchmark-count"})
 _TEXTS = frozenset({"error", "message"})
 """The keys, of a case or of the whole phase, whose values may have several lines."""
@@ -26,6 +25,8 @@ _TIMES = ("mean", "best", "worst")
 _NUMBERS = (*_TIMES, "runs", "std", "err")
 _NUMBER_MOST = 1e15
 """The most runs and the most nanoseconds; no evaluation can last so long."""
+_TIME_LEAST = 1e-9
+"""The least nanoseconds; the ratio of another time to a shorter one may be infinite."""
 _PASS, _FAIL = "pass", "fail"
 
 _Fields = Mapping[str, str]
@@ -222,15 +223,16 @@ def _report(text: str) -> str:
     """A profiler's table from base64; KernelBot's evaluations write `*` for base64's `/`."""
     try:
         return base64.b64decode(text.replace("*", "/"), validate=True).decode(errors="replace")
-    except binascii.Error as error:
+    except ValueError as error:  # binascii.Error, or for text that is not ASCII its base class
         raise BreachError("has a report that is not base64") from error
 
 
 def _times(fields: _Fields, prefix: str) -> Times:
     """The reported numbers; only the mean is required."""
     numbers = {name: _number(fields[name], prefix + name) for name in _NUMBERS if name in fields}
-    if any(numbers.get(name, 1) <= 0 for name in _TIMES):
-        raise BreachError(f"has a time in `{prefix}*` that is not positive")
+    if any(numbers.get(name, 1) < _TIME_LEAST for name in _TIMES):
+        least = f"less than {_TIME_LEAST:g} ns"
+        raise BreachError(f"has a time in `{prefix}*` that is not positive, or {least}")
     runs = numbers.get("runs", 1)
     if runs < 1 or runs != int(runs):
         raise BreachError(f"has a `{prefix}runs` that is not a positive integer")

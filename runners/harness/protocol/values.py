@@ -25,6 +25,8 @@ DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name) for name in (*_COMMON, *_BITS) if hasattr(torch, name)
 }
 """The dtypes that can be transferred, by name, as far as this torch has them."""
+_FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+"""The values of four bits without a sign (OCP Microscaling Formats 1.0, 5.3.3)."""
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 DIMENSIONS_MOST = 16
@@ -282,6 +284,20 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
     """Return a view of the same memory, as integers if torch has few operations for the dtype."""
     name = str(tensor.dtype).removeprefix("torch.")
     return tensor.view(_INTEGERS[tensor.element_size()]) if name in _BITS else tensor
+
+
+def widened(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a floating-point tensor of at most two bytes per element as float32, others as is.
+
+    The two numbers in each byte of `float4_e2m1fn_x2` are the last dimension of the result.
+    """
+    if not tensor.is_floating_point() or tensor.dtype.itemsize > 2:
+        return tensor
+    if str(tensor.dtype) != "torch.float4_e2m1fn_x2":
+        return tensor.float()
+    table = torch.tensor([*_FLOAT4, *(-each for each in _FLOAT4)], device=tensor.device)
+    packed = bits(tensor).int()
+    return table[torch.stack((packed & 15, packed >> 4), dim=-1)]
 
 
 def copy_into(target: torch.Tensor, source: torch.Tensor) -> None:

@@ -1,8 +1,7 @@
-"""Memory that no process has mapped, although a candidate makes Linux keep it.
+"""Finds memory that Linux keeps for a candidate, although no process has it in its page tables.
 
-It finds what the watchdog of processes cannot: shared memory outside of all page tables, the
-kernel's records for a process, such as locks or mappings, and pages that only a socket or a pipe
-still holds.
+The watchdog of processes cannot find it: shared memory outside of all page tables, the kernel's
+records for a process, such as locks or mappings, and pages that only a socket or a pipe holds.
 """
 
 import errno
@@ -17,13 +16,15 @@ _FILES = (("memory.usage_in_bytes", "total_rss", "total_cache"), ("memory.curren
 """In cgroup version 1 and 2: the file with all memory, and the parts of it that are not counted."""
 _SHARED = b" /dev/zero (deleted)\n"
 """How Linux names shared memory that belongs to no file."""
-_MAPS_MOST = 16 << 20  # bytes; the paths in a process's list of mappings can be very long
+_UNMAPPED_SHARE, _UNMAPPED_LEAST = 4, 256 << 20
+_MAPS_MOST = 16 << 20
+"""The most bytes of a process's list of mappings that are read: its paths can be very long."""
 
 
 def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
     """Return whether a process and its descendants keep over `limit` bytes of shared memory.
 
-    Linux does not report whose it is. So the answer is yes if the machine's shared memory exceeds
+    Linux does not report whose it is. So the answer is yes if the harness's shared memory exceeds
     `before` by over `limit`, and the process has mapped some or, on a GPU, memory files as large.
     """
     if process_limits.shared_memory() - before <= limit:
@@ -36,8 +37,9 @@ def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
 def maps_shared_memory(pid: int) -> bool:
     """Return whether a process or a descendant has mapped shared memory that belongs to no file.
 
-    Its pages stay when they leave the process's page tables, and Linux does not tell how many there
-    are. A process that cannot be inspected, or has a very long list of mappings, counts too.
+    Its pages stay when they leave the process's page tables, and Linux does not report how many
+    there are. For a process that cannot be inspected or has a very long list of mappings, the
+    answer is yes.
     """
     for process in (pid, *descendants(pid)):
         for thread in living_threads(process)[:1]:
@@ -56,7 +58,7 @@ def maps_shared_memory(pid: int) -> bool:
 def memory_files(pid: int) -> float:
     """Return the bytes of the memory files that a process and its descendants have open.
 
-    They are infinite if one process cannot be inspected.
+    Infinity if one of the processes cannot be inspected.
     """
     sizes: dict[int, int] = {}
     for process in (pid, *descendants(pid)):
@@ -82,14 +84,22 @@ def _is_memory_file(link: Path) -> bool:
         raise
 
 
+def unmapped_limit(memory: int) -> int:
+    """Return how many of the `memory` bytes that a program may use may be unmapped.
+
+    Linux frees its records for a process far more slowly than pages: after many forks of many
+    mappings, an exit takes seconds for each GiB.
+    """
+    return max(min(memory, _UNMAPPED_LEAST), memory // _UNMAPPED_SHARE)
+
+
 def unmapped_memory() -> int:
     """Return the bytes in the group that are neither of processes nor of files.
 
     0 if this process has no group of its own. Files include shared memory and scratch folders.
     """
-    folders = process_limits.own_folders()
-    own = folders.get("memory", folders.get("", Path()))
-    if not own.name.startswith(process_limits.PREFIX):
+    own = process_limits.memory_group()
+    if own is None:
         return 0
     for name, *parts in _FILES:
         try:

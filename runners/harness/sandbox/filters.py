@@ -97,6 +97,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "landlock_add_rule": (445, 445),
     "landlock_create_ruleset": (444, 444),  # its rules are memory that no watchdog counts
     "landlock_restrict_self": (446, 446),
+    "mbind": (237, 235),  # its records of a file's pages are memory that no watchdog counts
     "memfd_secret": (447, 447),
     "migrate_pages": (256, 238),
     "modify_ldt": (154, None),
@@ -156,7 +157,7 @@ _NEW_NAMESPACES = 0x7E020000
 _CLONE_PARENT = 0x8000
 _F_SETSIG, _F_SETLEASE = 10, 1024
 _NOT_EXCLUSIVE = 0xFFFFFFF1
-"""The bits of an operation of `flock` that is neither LOCK_EX nor LOCK_UN, both with LOCK_NB."""
+"""All bits except LOCK_EX, LOCK_UN and LOCK_NB: with one of these, `flock` sets a shared lock."""
 _F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW = 6, 7, 37, 38
 _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 1, 7, 8
 _SO_ATTACH_FILTER, _SO_ATTACH_REUSEPORT_CBPF = 26, 51
@@ -219,11 +220,11 @@ def _restrict_socket_options(number: int) -> list[Instruction]:
 
 
 def _restrict_descriptors() -> list[Instruction]:
-    """Refuse commands of `fcntl`; those that lock a part of a file succeed without effect.
+    """Refuse leases and signals by `fcntl`; locks on parts of files succeed without effect.
 
     A process that opens a leased file, such as another slot that starts, waits for up to 45 s.
-    Linux walks all locks of a file whenever a process closes it. One process can set millions, and
-    then the exits of processes that have the file open take minutes.
+    Whenever a process closes a file, Linux walks all locks on it. One process can set millions,
+    and then the exits of processes that have the file open take minutes.
     """
     locks = (_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW)
     refused = _refuse(_F_SETSIG, errno.EPERM) + _refuse(_F_SETLEASE, errno.EPERM)
@@ -231,7 +232,7 @@ def _restrict_descriptors() -> list[Instruction]:
 
 
 def _ignore_shared_locks() -> list[Instruction]:
-    """Let `flock` do nothing for shared locks; a file has at most one exclusive lock."""
+    """Let `flock` do nothing for shared locks, of which a file can have any number."""
     return [(_IF_ANY_BIT, 0, 1, _NOT_EXCLUSIVE), (_RETURN, 0, 0, _ERRNO)]
 
 
@@ -241,9 +242,10 @@ def _refuse_long_range() -> list[Instruction]:
 
 
 def _refuse_other_process() -> list[Instruction]:
-    """Refuse `prlimit` for a process by its id; 0 is the caller.
+    """Refuse `prlimit` for every process id except 0, which is the caller.
 
-    A submission could lower the limits of its task's own evaluation, before that writes its files.
+    Otherwise a submission could lower the limits of its task's own evaluation before the evaluation
+    writes its files.
     """
     return [(_IF_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
 

@@ -5,7 +5,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,9 +14,11 @@ from runners.process_tree import alive, descendants, living_threads
 KILL_S = 30.0
 """Seconds for killed processes to exit; with a GPU or large page tables it can take several."""
 _POLL_S = 1e-3
-_PAGE_TABLES = {"VmPTE:": 32}
-"""Page tables count several times: Linux needs long to undo those of files, which count nothing."""
-_RESIDENT = {"RssAnon:": 1, "RssShmem:": 1, "HugetlbPages:": 1, **_PAGE_TABLES}
+_TABLES, _TABLES_COUNT = "VmPTE:", 32
+"""Page tables count several times: Linux takes long to free those of files, which do not count.
+Those that a process needs for the memory that counts are counted once."""
+_PAGES_OF_TABLE = 512
+_RESIDENT = {"RssAnon:": 1, "RssShmem:": 1, "HugetlbPages:": 1}
 _PROPORTIONAL = {"Pss_Anon:": 1, "Pss_Shmem:": 1, "Private_Hugetlb:": 1, "Shared_Hugetlb:": 1}
 
 
@@ -60,11 +62,18 @@ def holds_more(pid: int, limit: int, within_s: float = math.inf) -> bool:
 
 def memory_of_process(thread: int) -> int:
     """Return the bytes of memory that one process uses, including shared pages."""
-    return _sum_kib(f"/proc/{thread}/status", _RESIDENT)
+    return sum(_resident_and_tables(f"/proc/{thread}/status"))
 
 
 def shared_memory() -> int:
-    """Return the bytes of shared memory on this machine, also those that no process has mapped."""
+    """Return the bytes of the harness's shared memory, also those that no process has mapped.
+
+    Without a group of its own, it is that of the whole machine.
+    """
+    if (group := memory_group()) is not None:
+        with suppress(OSError, ValueError):
+            words = (group / "memory.stat").read_text().split()
+            return int(words[words.index("shmem") + 1])
     return _sum_kib("/proc/meminfo", {"Shmem:": 1})
 
 
@@ -82,20 +91,33 @@ def _share_of(thread: int) -> int:
     """The proportional share of a process; all of its memory if it cannot be inspected."""
     try:
         share = _sum_kib(f"/proc/{thread}/smaps_rollup", _PROPORTIONAL)
-        return share + _sum_kib(f"/proc/{thread}/status", _PAGE_TABLES)
+        return share + _resident_and_tables(f"/proc/{thread}/status")[1]
     except PermissionError:
         return memory_of_process(thread)
 
 
+def _resident_and_tables(status: str) -> tuple[int, int]:
+    """Return the bytes of resident memory, and those for which its page tables count."""
+    found = _read_kib(status, {*_RESIDENT, _TABLES})
+    tables = found.pop(_TABLES, 0)
+    resident = sum(found.values())
+    more = max(0, tables - resident // _PAGES_OF_TABLE)
+    return resident, tables + (_TABLES_COUNT - 1) * more
+
+
 def _sum_kib(path: str, fields: Mapping[str, int]) -> int:
-    """Return the weighted sum of fields. A process's name may have any bytes, lines escaped."""
+    """Return the weighted sum of fields, in bytes."""
+    return sum(fields[name] * size for name, size in _read_kib(path, fields).items())
+
+
+def _read_kib(path: str, names: Container[str]) -> dict[str, int]:
+    """Return fields in bytes. A process's name can have any bytes but a line break."""
     try:
         lines = Path(path).read_bytes().decode(errors="replace").split("\n")
     except (FileNotFoundError, ProcessLookupError):
-        return 0  # the process has ended, or its memory is freed
+        return {}  # the process has ended, or its memory is freed
     words = (line.split() for line in lines)
-    found = (int(each[1]) * fields[each[0]] for each in words if each and each[0] in fields)
-    return sum(found) << 10
+    return {each[0]: int(each[1]) << 10 for each in words if each and each[0] in names}
 
 
 def kill_tree(pid: int, within_s: float = KILL_S) -> bool:
@@ -189,6 +211,13 @@ def own_folders() -> dict[str, Path]:
             mounted = _ROOT / name if name else _ROOT
             found[name] = mounted / path.lstrip("/")
     return found
+
+
+def memory_group() -> Path | None:
+    """The folder of the group that counts the memory of the harness alone; None without one."""
+    folders = own_folders()
+    own = folders.get("memory", folders.get("", _ROOT))
+    return own if own.name.startswith(PREFIX) else None
 
 
 def _group_limits() -> dict[str, dict[str, int]]:

@@ -14,7 +14,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
-from runners.harness.sandbox.charged_memory import hides_more, unmapped_memory
+from runners.harness.sandbox.charged_memory import hides_more, unmapped_limit, unmapped_memory
 from runners.harness.sandbox.process_limits import (
     holds_more,
     kernel_memory,
@@ -291,7 +291,7 @@ class CandidateHandle:
         excess_bytes = self.arena.excess_bytes if self.arena else 0
         limit = most + self.inherited - excess_bytes
         more = holds_more(self.process.pid, limit, deadline.remaining)
-        more = more or unmapped_memory() - self.unmapped_before > most
+        more = more or unmapped_memory() - self.unmapped_before > unmapped_limit(most)
         if more or self._hides_more(most) or self._burdens_driver(most):
             message = f"more than {most >> 20} MiB of memory were used"
             raise VerdictError(Verdict.MEMORY_EXCEEDED, message)

@@ -29,7 +29,8 @@ GAPS_MOST = 2
 """An output that takes more than this many times the memory of its elements is copied without gaps,
 because these take long to compare. Others keep their strides: a task may require contiguous memory.
 """
-PIECE = 64 << 20  # bytes of an output that are copied without a look at the clock
+PIECE = 64 << 20
+"""The bytes of an output that are copied between two checks of the deadline."""
 STOP_S = 2.0
 """Seconds for a process to freeze."""
 _QUICK_S = 5e-3

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.sandbox import process_limits, program
-from runners.harness.sandbox.charged_memory import hides_more
+from runners.harness.sandbox.charged_memory import hides_more, unmapped_limit, unmapped_memory
 from runners.harness.sandbox.program import Program, ProgramPipes
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.process import (
@@ -70,6 +70,7 @@ class WatchedProgram:
         self.inherited = process_limits.memory_of_process(os.getpid())
         """Memory that the program shares with the judge from its fork until its `exec`."""
         self.shared_before = process_limits.shared_memory()
+        self.unmapped_before = unmapped_memory()
 
     def run(self, deadline: Deadline) -> ProgramExit:
         """Run it to its end; VerdictError if it exceeds a limit, StartError if it cannot start."""
@@ -155,6 +156,7 @@ class WatchedProgram:
             return
         pid, gpu = self.process.pid, self.order.gpu
         more = process_limits.holds_more(pid, limit + inherited, deadline.remaining)
+        more = more or unmapped_memory() - self.unmapped_before > unmapped_limit(limit)
         if more or hides_more(pid, self.shared_before, limit + files, gpu=gpu):
             raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"more than {limit >> 20} MiB of memory were used"

@@ -51,7 +51,7 @@ FLOOR_NS = 1_000.0
 """The least published time in ns: a window cannot distinguish a shorter one from zero."""
 
 CLAIM_LEAST_NS = 1.0
-"""The least claim in ns. The interval of claims that differ by any factor would not be finite."""
+"""The least claim in ns: claims that differ by too large a factor have no finite interval."""
 
 TRAIN_GAP_NS = 800.0
 """By how much in ns an honest claim may exceed the judge's own value of trains.

@@ -26,7 +26,7 @@ from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, other_session, seed_of
 from runners.harness.sandbox.view import remove_jobs
 from runners.harness.timing import clocks
-from runners.harness.timing.intervals import log_interval
+from runners.harness.timing.intervals import TRIMMED_ROUNDS, log_interval
 from runners.harness.timing.rounds import HIDDEN_NS, Round
 from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import MachineError, VerdictError
@@ -120,11 +120,34 @@ def ratio_of(pairs: list[tuple[Round, Round]]) -> Ratio:
     width of the interval is limited by the times of the faster one.
     """
     ours, theirs = ([clocks.own_value(each) for each in one] for one in zip(*pairs, strict=True))
-    interval = log_interval([one / other for one, other in zip(ours, theirs, strict=True)])
+    ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
+    interval = log_interval(ratios)
     faster = log_interval(ours if interval.centre < 1 else theirs)
     allowed = max(NARROW, WIDER_MOST * LOOKS_WIDEN * faster.half_width / faster.centre)
     half_width = min(LOOKS_WIDEN * interval.half_width, allowed * interval.centre)
-    return Ratio(ratio=interval.centre, half_width=half_width, rounds=len(pairs))
+    found = Ratio(ratio=interval.centre, half_width=half_width, rounds=len(pairs))
+    return _decided(found) if _is_slower_at_best(ratios, slower_first=found.ratio > 1) else found
+
+
+def _decided(found: Ratio) -> Ratio:
+    """The ratio, as one that is not a tie."""
+    apart = abs(found.ratio - 1)
+    return found.model_copy(update={"half_width": min(found.half_width, math.nextafter(apart, 0))})
+
+
+def _is_slower_at_best(ratios: list[float], *, slower_first: bool) -> bool:
+    """Whether the slower submission is also slower without its slowest rounds, one in five.
+
+    Where the machine slows both of a pair, the times of the faster one limit nothing. One that was
+    2 % slower, and 30 % more in one round of five, was tied in 34 % of 400 simulated comparisons on
+    the CPU; with this, in 3 %. Of two equally fast ones, one is called faster in 5 % as before.
+    """
+    cut, ordered = len(ratios) // TRIMMED_ROUNDS, sorted(ratios)
+    if not cut:
+        return False
+    kept = log_interval(ordered[:-cut] if slower_first else ordered[cut:])
+    ahead = kept.centre - 1 if slower_first else 1 - kept.centre
+    return ahead > LOOKS_WIDEN * kept.half_width
 
 
 @contextmanager
@@ -291,11 +314,8 @@ class PairedTimer:
         Few pairs give a wide interval, so a slower submission could waste time to get a tie.
         """
         found = ratio_of(self.pairs)
-        apart = abs(found.ratio - 1)
         slower = self.ours if found.ratio > 1 else self.theirs
-        if self.late == [slower] and found.is_tie:
-            found = found.model_copy(update={"half_width": math.nextafter(apart, 0)})
-        return found
+        return _decided(found) if self.late == [slower] else found
 
     def _is_decided(self) -> bool:
         """Whether one is faster, or both are equally fast, and no time needs an audit."""

@@ -149,7 +149,7 @@ class Round:
     """Calls that were repeated: something ran while the candidate was frozen, calibration was
     disturbed, the call was late, or the GPU was slowed."""
     suspicions: Counter[type[Exception]] = field(default_factory=Counter)
-    """How many of them were repeated for each kind of error that blames the submission."""
+    """How many calls were repeated for each kind of error that blames the submission."""
     left_out: list[float] = field(default_factory=list)
     """On the CPU: the windows of calls that waited for other processes."""
     left_out_ns: float = 0.0
@@ -192,9 +192,9 @@ class Round:
         self.calibration_cpu_ns.append(cpu_ns)
 
     def discard(self, why: Exception) -> None:
-        """Discard a disturbed call; raise `why` after `DISCARDS_MOST` for the same reason.
+        """Discard a disturbed call; raise `why` if more than `DISCARDS_MOST` had the same reason.
 
-        Calls that were late or slowed by the machine do not count towards it.
+        Calls that were late or slowed by the machine do not count.
         """
         self.discarded += 1
         self.suspicions[type(why)] += 1

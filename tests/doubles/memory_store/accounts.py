@@ -68,7 +68,7 @@ class MemoryPeople:
         self._tables.people[person.id] = known
         return known
 
-    async def offer_notices(self, person: PersonId, submission: SubmissionId) -> bool:
+    async def offer_notifications(self, person: PersonId, submission: SubmissionId) -> bool:
         return self._tables.notices_offered.setdefault(person, submission) == submission
 
     async def add_skeletons(self) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bot.domain.alerts import AlertMessage, Unprinted
+from bot.domain.alerts import AlertMessage, RankedSource
 from bot.domain.ids import BoardId, PersonId, SubmissionId, is_system_submission
 from runners.contract.task import Mode
 from tests.doubles.memory_store.tables import Tables
@@ -116,35 +116,35 @@ class MemoryAlerts:
         self.told[key] = replace(self.told[key], owner=None, due=due)
         return True
 
-    async def unprinted(self) -> tuple[Unprinted, ...]:
+    async def without_fingerprint(self) -> tuple[RankedSource, ...]:
         since, scored = self.tables.clock.now() - _DAY, {
             self.tables.jobs[job].submission for job in self.tables.scores
         }  # fmt: skip
         return tuple(
-            self._unprinted(number)
+            self._ranked_source(number)
             for number, each in sorted(self.tables.submissions.items())
             if each.mode is Mode.RANKED and not is_system_submission(number)
             if each.created_at > since and number in scored and number not in self.prints
         )[:20]
 
-    def _unprinted(self, number: SubmissionId) -> Unprinted:
+    def _ranked_source(self, number: SubmissionId) -> RankedSource:
         made = self.tables.submissions[number]
         source = self.tables.sources[made.source_hash]
-        return Unprinted(number, made.person, made.board, made.task_version, source)
+        return RankedSource(number, made.person, made.board, made.task_version, source)
 
-    async def prints_of_others(
+    async def fingerprints_of_others(
         self, board: BoardId, person: PersonId, length: int
-    ) -> tuple[tuple[Unprinted, frozenset[int]], ...]:
+    ) -> tuple[tuple[RankedSource, frozenset[int]], ...]:
         newest: dict[PersonId, SubmissionId] = {}
         for number in sorted(self.prints):
             made = self.tables.submissions[number]
             if made.board == board and made.person != person:
                 newest[made.person] = number
         return tuple(
-            (replace(self._unprinted(number), source=""), self.prints[number])
+            (replace(self._ranked_source(number), source=""), self.prints[number])
             for number in newest.values()
             if length // 2 <= len(self.prints[number]) <= 2 * length
         )
 
-    async def keep_prints(self, of: Unprinted, prints: frozenset[int]) -> None:
-        self.prints.setdefault(of.submission, prints)
+    async def save_fingerprint(self, of: RankedSource, fingerprint: frozenset[int]) -> None:
+        self.prints.setdefault(of.submission, fingerprint)

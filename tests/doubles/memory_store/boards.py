@@ -155,7 +155,7 @@ class MemoryBoards:
 
 
 class MemoryInviteLinks:
-    """Links by which people invite themselves to boards, by digest."""
+    """Links by which people join private boards, by digest."""
 
     def __init__(self, tables: Tables, boards: MemoryBoards) -> None:
         self._tables = tables

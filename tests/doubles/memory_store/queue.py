@@ -13,8 +13,8 @@ from bot.domain.job import (
     Heartbeat,
     Job,
     JobEvent,
-    JobInLine,
     JobState,
+    UnfinishedJob,
     Worker,
     after_cancel,
     after_failure,
@@ -252,8 +252,8 @@ class MemoryJobs:
         self._tables.pools[gpu] = Pool(max_running, paused)
         self._tables.announce(gpu)
 
-    async def in_line(self, gpus: Sequence[str], limit: int) -> tuple[JobInLine, ...]:
-        found: list[JobInLine] = []
+    async def unfinished(self, gpus: Sequence[str], limit: int) -> tuple[UnfinishedJob, ...]:
+        found: list[UnfinishedJob] = []
         for gpu in gpus:
             of_gpu = [each for each in self._tables.jobs.values() if each.gpu == gpu]
             running = [each for each in of_gpu if each.state is JobState.RUNNING]
@@ -262,13 +262,15 @@ class MemoryJobs:
             queued.sort(key=lambda job: (-job.priority, job.turn, job.id))
             for line in (running, queued):
                 numbered = list(enumerate(line, start=1))[:limit]
-                found += [self._in_line(*each) for each in numbered if each[1].submission > 0]
+                found += [
+                    self._unfinished_job(*each) for each in numbered if each[1].submission > 0
+                ]
         return tuple(found)
 
-    def _in_line(self, position: int, job: Job) -> JobInLine:
+    def _unfinished_job(self, position: int, job: Job) -> UnfinishedJob:
         since = job.started_at if job.state is JobState.RUNNING else job.created_at
         assert since is not None
-        return JobInLine(
+        return UnfinishedJob(
             submission=job.submission,
             person=job.person,
             person_name=self._tables.people[job.person].name,

@@ -52,8 +52,9 @@ async def test_an_acknowledgement_whose_answer_is_lost_loses_no_submission(
     stage: Scene, form: str
 ) -> None:
     run = await submitted(stage, form)
-    stored = (await run.final()).text
-    assert "is stored" in stored
+    await run.final()
+    await stage.server.wait_for(lambda: "is stored" in run.message.text, 10)
+    stored = run.message.text
     assert not run.followups
     following = await (await stage.submit(stage.alice, mode="test", gpus="CPU")).final()
     assert number_in(following.text) == number_in(stored) + 1

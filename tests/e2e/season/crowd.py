@@ -4,6 +4,7 @@ import asyncio
 import random
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from runners.contract.task import Mode
@@ -134,7 +135,9 @@ class Crowd:
             return self._expire(pressed)
         if order.repeated:
             pressed.repeat()
-        return self._noted(person, await self._answer(pressed))
+        with suppress(TimeoutError):  # the answer replaces the question
+            await self.room.world.wait_for(lambda: QUESTION not in asked.text, FILLED_S)
+        return self._noted(person, asked)
 
     def _expire(self, run: Interaction) -> bool:
         run.created -= TOKEN_S + 1

@@ -257,17 +257,24 @@ def too_wide(season: Season) -> Iterator[str]:
 
 def answers(season: Season, by_key: dict[str, asyncpg.Record]) -> Iterator[str]:
     """Each answer is filled, and says what the store has."""
+    submitting = defaultdict(list)
     for run in season.server.world.interactions.values():
         if run.answer is None or run.id in season.crowd.expired or run.reply is None:
             continue
         if run.reply.loading:
             yield f"{run.name} of {run.user.name} ({run.id}) is still thinking"
         elif SUBMITS.match(run.name):
-            yield from _about_a_submission(run, by_key.get(f"discord:{run.id}"))
+            submitting[run.reply.id].append(run)
+    for runs in submitting.values():  # a question and its answer are one message
+        made = [by_key[key] for each in runs if (key := f"discord:{each.id}") in by_key]
+        if len(made) > 1:
+            yield f"{runs[0].name} ({runs[0].id}) made {[row['id'] for row in made]}"
+        yield from _about_a_submission(runs, made[0] if made else None)
 
 
-def _about_a_submission(run: Interaction, row: asyncpg.Record | None) -> Iterator[str]:
-    messages = [run.message, *run.followups]
+def _about_a_submission(runs: list[Interaction], row: asyncpg.Record | None) -> Iterator[str]:
+    run = runs[0]
+    messages = [run.message, *(each for run in runs for each in run.followups)]
     texts = [each.text for each in messages if not each.deleted]
     reports = [text for text in texts if _REPORT.match(text)]
     told = number_in(texts[0]) if texts else None

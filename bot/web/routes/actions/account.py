@@ -29,7 +29,7 @@ _NOTIFICATIONS = (
     (NotificationKind.DEADLINE, "A board closes within 24 hours"),
     (NotificationKind.LOST_RANK, "Another person has taken your rank in the top ten"),
     (NotificationKind.RECORD, "A board has a new best time"),
-    (NotificationKind.RESULT, "A run of yours that took over two minutes has ended"),
+    (NotificationKind.RESULT, "A run of yours that took two minutes or more has ended"),
 )
 
 

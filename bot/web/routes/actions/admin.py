@@ -24,14 +24,7 @@ from bot.services.audit import audit_page
 from bot.web.context import context_of
 from bot.web.markup import highlighted
 from bot.web.routes.actions.page import SignedIn, reason_of, redirect, show
-from bot.web.sessions import (
-    Browser,
-    Fields,
-    SmallForm,
-    SubmittedForm,
-    parse_amount,
-    parse_number,
-)
+from bot.web.sessions import Browser, Fields, SmallForm, SubmittedForm, parse_amount, parse_number
 from runners.contract.task import Mode
 
 router = APIRouter(prefix="/admin")
@@ -41,7 +34,7 @@ ROWS = 50
 _EVERYTHING = Viewer(NOBODY, sees_all=True)
 _PERIODS = {1: "Today", 7: "7 days", 30: "30 days"}
 _IN_PLACE = re.compile(r"/(submissions|people)/[0-9]{1,19}", re.ASCII)
-"""The pages on which admins decide in place."""
+"""The paths of the pages that have forms for admins."""
 _MOST, _MOST_MINUTES = 100_000, 525_600
 """The most submissions that a rate limit may allow, and the most minutes of its window."""
 
@@ -225,7 +218,7 @@ async def decide(request: Request, submitted: SmallForm, action: str) -> Respons
 
 
 def _back(fields: Fields) -> str:
-    """Return the page of a person or a submission whose form was sent; empty for `/admin`."""
+    """Return the page of a person or submission that had the form; empty for `/admin`."""
     back = fields.text("back")
     return back if _IN_PLACE.fullmatch(back) else ""
 
@@ -233,7 +226,7 @@ def _back(fields: Fields) -> str:
 async def _again(
     request: Request, submitted: SubmittedForm, action: str, fault: UserError
 ) -> Response:
-    """Show what is wrong, with the form as it was typed if it stands on a page of its own."""
+    """Show the error on `/admin`, or with the form if it was on another page."""
     fields = submitted.fields
     if not _back(fields):
         return await _page(request, submitted.browser, fault=fault)

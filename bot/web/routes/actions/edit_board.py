@@ -126,7 +126,7 @@ async def add_link(request: Request, submitted: sessions.SmallForm, name: str) -
 async def revoke_link(
     request: Request, submitted: sessions.SmallForm, name: str, number: page.Number
 ) -> Response:
-    """End an invite link; people whom it invited stay invited."""
+    """Revoke an invite link; people who joined by it stay invited."""
     board = await _own_board(request, submitted.caller, name)
     store = context_of(request).store
     await invites.revoke_invite_link(store, submitted.caller, board.name, number)

@@ -1,4 +1,4 @@
-"""`/join`: a person with an invite code invites themselves to a private board."""
+"""`/join`: a person with an invite code joins a private board."""
 
 from typing import Annotated
 
@@ -17,13 +17,13 @@ router = APIRouter(prefix="/join")
 async def ask(
     request: Request, browser: SignedIn, code: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
-    """Show the board that a code invites to; only the button uses the code."""
+    """Show the board of a code; the code is used only when the button is pressed."""
     return await _page(request, browser, code.strip())
 
 
 @router.post("")
 async def join(request: Request, submitted: SmallForm) -> Response:
-    """Use the code, and lead to the board."""
+    """Use the code, and redirect to the board."""
     code = submitted.fields.text("code")
     try:
         board = await join_board(context_of(request).store, submitted.caller, code)

@@ -35,7 +35,7 @@ _DONE_MESSAGES = {
     "unchanged": "Nothing has changed.",
     "invited": "The invited people and roles can see the board.",
     "uninvited": "The removed people and roles can no longer see the board.",
-    "link-revoked": "The invite link no longer works; people whom it invited stay invited.",
+    "link-revoked": "The invite link no longer works; people who joined by it stay invited.",
     "deleted": "The board and everything on it are deleted.",
     "competition-ended": "The competition is deleted.",
     "closed": "The competition is closed.",

@@ -78,7 +78,7 @@ async def sign_in_with_token(request: Request) -> Response:
 
 @router.get("/sign-in/stamp")
 async def stamp(request: Request) -> Response:
-    """Return the stamp of this browser's forms, which a page asks for before it sends one."""
+    """Return the stamp of this browser's forms, which a page requests before it sends a form."""
     sessions.require_same_origin(request)
     browser = await sessions.browser_of(request)
     if browser is None:

@@ -1,4 +1,4 @@
-"""The home page with all boards, the pages of competitions, and the winning kernels of a board."""
+"""The home page with all boards, the pages of competitions, and the galleries of boards."""
 
 import math
 from collections.abc import Mapping

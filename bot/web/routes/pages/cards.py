@@ -1,7 +1,7 @@
-"""`card.png` below a board, a submission or a person: the picture that is shown with a link to it.
+"""`card.png` below the address of a board, a submission or a person: its link card.
 
-A card is what a stranger may see, not what the caller may, so that everyone can cache it. What a
-stranger may not see, or does not exist, has the general card.
+A card shows what people without an account may see, even if the caller may see more: everyone may
+cache it. A page that they may not see, or that does not exist, has the general card.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ Number = Annotated[int, Path(ge=1, lt=1 << 62)]
 
 @router.get("/card.png")
 async def general(request: Request) -> Response:
-    """Return the card of the other pages."""
+    """Return the general card, which pages without their own card have."""
     return await _picture(request, GENERAL)
 
 
@@ -77,7 +77,7 @@ async def person(request: Request, number: Number) -> Response:
 async def _card(
     request: Request, subject: tuple[object, ...], read: Callable[[], Awaitable[LinkCard]]
 ) -> Response:
-    """Return a card; the general one if a stranger may not know of its subject."""
+    """Return a card; the general one if people without an account may not see its subject."""
 
     async def make() -> LinkCard:
         try:

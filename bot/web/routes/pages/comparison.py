@@ -18,13 +18,13 @@ from bot.domain.records import ComparedSubmission, SubmissionComparison
 from bot.domain.submission import Submission, SubmissionState
 from bot.reports.comparison import names, times, why_no_diff
 from bot.reports.submission import VERDICT_WORDS
-from bot.services.comparison import OtherRun, Shapes, compare, times_by_gpu
+from bot.services.comparison import OtherRun, OtherTimes, compare, times_by_gpu
 from bot.services.status import source
 from bot.web import auth, rendering
+from bot.web.benchmark_figures import BenchmarkTable, benchmark_table
 from bot.web.context import WebContext, context_of
 from bot.web.difference import Difference, colored, difference
 from bot.web.markup import Colored, colored_lines
-from bot.web.shapes import ShapeTable, shape_table
 from runners.contract.verdict import Verdict
 
 router = APIRouter(prefix="/submissions")
@@ -89,7 +89,7 @@ async def comparison(
             await _compared_side(context, each) for each in (compared.first, compared.second)
         ],
         "times": list(times(compared)),
-        "shapes": await _shapes(context, compared),
+        "benchmarks": await _benchmarks(context, compared),
         "words": why_no_diff(compared),
         "difference": rendered.difference,
         "drawn": rendered.text,
@@ -97,9 +97,9 @@ async def comparison(
     return await rendering.page(request, viewer, "comparison.html", values)
 
 
-async def _shapes(
+async def _benchmarks(
     context: WebContext, compared: SubmissionComparison
-) -> list[tuple[str, ShapeTable]]:
+) -> list[tuple[str, BenchmarkTable]]:
     """Return the second's time of each benchmark against the first's, by GPU type."""
     first, second = compared.first.submission, compared.second.submission
     if first.task_version != second.task_version or first.id == second.id:
@@ -108,8 +108,8 @@ async def _shapes(
     tables = []
     for gpu, found in (await times_by_gpu(context.store, second.id)).items():
         timed = [(n, spec, value) for n, (spec, value) in enumerate(found.items(), start=1)]
-        rival = OtherRun("the other", before.get(gpu, {}), first.id)
-        table = shape_table(timed, Shapes((rival,)))
+        other = OtherRun("the other", before.get(gpu, {}), first.id)
+        table = benchmark_table(timed, OtherTimes((other,)))
         tables += [] if table is None else [(gpu, table)]
     return tables
 

@@ -1,6 +1,6 @@
-"""For other programs: the records of a board as a feed, and a competition's dates as a calendar.
+"""Pages for other programs: the feed of a board's records, a competition's dates as a calendar.
 
-Also the files that browsers and search engines ask for by a fixed name.
+Also the files that browsers and search engines request by a fixed name.
 """
 
 from urllib.parse import quote
@@ -18,7 +18,7 @@ _ATOM, _CALENDAR = "application/atom+xml; charset=utf-8", "text/calendar; charse
 _MOST = 50
 """The most records in a feed, the newest."""
 FRESH_S = 15.0
-"""How long a feed is reused: records are read from many runs."""
+"""How long in seconds a feed is reused, because it is read from many runs."""
 
 
 @router.get("/boards/{name}/records.atom")
@@ -49,7 +49,7 @@ async def schedule(request: Request, name: str, viewer: auth.AnyViewer) -> Respo
 @router.get("/favicon.ico")
 @router.get("/robots.txt")
 async def fixed(request: Request) -> Response:
-    """Return a file that is asked for by this name without a page that links it."""
+    """Return a file that browsers or search engines request by this name."""
     asset = rendering.assets()[request.url.path.removeprefix("/")]
     headers = {"Cache-Control": "public, max-age=86400"}
     return Response(asset.data, media_type=asset.media_type, headers=headers)

@@ -51,8 +51,8 @@ def _values(profile: PersonProfile, now: datetime) -> dict[str, Any]:
         "description": f"Best places: {best}." if best else "No ranked submissions yet.",
         "profile": profile,
         "places_held": places,
-        "won": profile.medals(now, won=True),
-        "held": profile.medals(now, won=False),
+        "won": profile.top_places(now, closed=True),
+        "held": profile.top_places(now, closed=False),
         "boards": len({each.board.id for each in profile.standings}),
         "charts": [
             (each.title, charts.describe_chart(each), figures.as_data(each))

@@ -41,7 +41,7 @@ def _without_last_seen(block: Block) -> Block:
 
 
 async def _part(context: WebContext, viewer: Viewer) -> rendering.Part:
-    """Return the changing part of the page: what everyone sees, and the jobs of some boards.
+    """Return the changing part of the page, without details of jobs that the viewer may not see.
 
     The jobs are read once for all viewers, and rendered once for all who may know of the same ones.
     """
@@ -66,5 +66,5 @@ async def _part(context: WebContext, viewer: Viewer) -> rendering.Part:
     return await context.cache.get(("queue", jobs, known, own), rendering.TICK_S, make)
 
 
-async def _jobs(context: WebContext) -> tuple[operations.ExpectedJob, ...]:
-    return await operations.expected_jobs(context.store, context.clock)
+async def _jobs(context: WebContext) -> tuple[operations.JobEstimate, ...]:
+    return await operations.job_estimates(context.store, context.clock)

@@ -20,9 +20,9 @@ from bot.web.context import WebContext, context_of
 router = APIRouter(prefix="/boards/{name}")
 GpuQuery = Annotated[str | None, Query(max_length=64)]
 FRESH_S = 15.0
-"""How long a season is reused, which is read from many runs."""
+"""How long in seconds a season is reused, because it is read from many runs."""
 _MOST_ROWS = 200
-"""The most runs and records in the tables, the newest."""
+"""The most rows of each table; the newest are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _Plot:
 async def season_page(
     request: Request, name: str, viewer: auth.AnyViewer, gpu: GpuQuery = None
 ) -> Response:
-    """Show the season as tables, also for readers without the plot."""
+    """Show the season's records and runs as tables."""
     context = context_of(request)
     board = await find_board(context.store, viewer, name)
     plot = await _season(context, viewer, board, gpu)
@@ -90,7 +90,7 @@ async def _season(context: WebContext, viewer: Viewer, board: Board, gpu: str | 
 
 
 def as_data(found: Season, *, shows_sources: bool) -> dict[str, Any]:
-    """Return the best time so far, and each run with its person and that person's run before."""
+    """Return the data of the plot: the best time so far, and each run, with its links."""
     chart = season_chart(found)
     if chart is None:
         return {"series": []}

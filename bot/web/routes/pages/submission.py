@@ -22,12 +22,12 @@ from bot.reports.profiles import Profile, profiles
 from bot.reports.standings import placement_line, standing_line
 from bot.reports.submission import VERDICT_WORDS, archives, evaluation_report, job_line, outcome
 from bot.services import comparison, standings, status
-from bot.services.comparison import shapes
+from bot.services.comparison import other_times
 from bot.web import auth, figures, rendering, sessions
+from bot.web.benchmark_figures import BenchmarkTable, Roofline, benchmark_table, roofline
 from bot.web.context import WebContext, context_of
 from bot.web.markup import highlighted, statement
 from bot.web.moderation import moderation_of
-from bot.web.shapes import Roofline, ShapeTable, roofline, shape_table
 from runners.contract.evaluation import SLOWER_MOST, CaseKind, CaseResult, Measurement, StopReason
 
 _STOPPED = {
@@ -95,7 +95,7 @@ class JobReport:
     job: JobStatus
     blocks: tuple[Block, ...]
     benchmarks: tuple[Benchmark, ...]
-    shapes: ShapeTable | None = None
+    benchmark_table: BenchmarkTable | None = None
     roofline: Roofline | None = None
     profiles: tuple[Profile, ...] = ()
 
@@ -159,7 +159,7 @@ async def _source(
 ) -> tuple[status.Source | None, str]:
     """Return the source, or why this viewer may not see it."""
     try:
-        _require_look(context, viewer, reading)
+        _refuse_unrecorded_look(context, viewer, reading)
         return await status.source(context.store, context.clock, viewer, reading.submission.id), ""
     except UserError as error:
         if error.code != "hidden-source":
@@ -167,13 +167,16 @@ async def _source(
         return None, error.message
 
 
-def _require_look(context: WebContext, viewer: Viewer, reading: SubmissionStatus) -> None:
-    """Raise UserError for a source that only admins may read: they look at it on the record."""
+def _refuse_unrecorded_look(context: WebContext, viewer: Viewer, reading: SubmissionStatus) -> None:
+    """Raise UserError if only an admin's right lets the viewer read the source.
+
+    Admins look at such a source by a form, which is recorded in the audit log.
+    """
     submission = reading.submission
     is_shown = status.shows_sources(reading.board, context.clock, submission)
     if viewer.sees_all and submission.person != viewer.person and not is_shown:
         words = "only its submitter and admins may read this source now"
-        raise UserError("hidden-source", f"{words}; an admin looks at it by a button on its page")
+        raise UserError("hidden-source", f"{words}; admins can look at it under Moderation")
 
 
 async def _job_report(
@@ -185,9 +188,9 @@ async def _job_report(
     timed = benchmarks(job.evaluation.cases)
     if not timed:
         return JobReport(job, blocks, ())
-    found = await shapes(context.store, viewer, reading, job.job.gpu)
+    found = await other_times(context.store, viewer, reading, job.job.gpu)
     times = [(each.number, each.spec, each.value) for each in timed]
-    return JobReport(job, blocks, timed, shape_table(times, found), roofline(times, found.works))
+    return JobReport(job, blocks, timed, benchmark_table(times, found), roofline(times, found.work))
 
 
 async def _with_profiles(report: JobReport, files: Sequence[StoredFile]) -> JobReport:
@@ -242,7 +245,7 @@ async def download(request: Request, number: Number, viewer: auth.AnyViewer) -> 
     context = context_of(request)
     store, clock = context.store, context.clock
     reading = await status.read_submission(store, clock, viewer, SubmissionId(number))
-    _require_look(context, viewer, reading)
+    _refuse_unrecorded_look(context, viewer, reading)
     source = await status.source(store, clock, viewer, SubmissionId(number))
     return _file(source.text.encode(), "text/plain; charset=utf-8")
 

@@ -51,8 +51,8 @@ async def test_a_server_that_no_bot_has_served_lacks_what_the_bot_makes(look: Lo
     missing = ["admins in gpu", "creators in gpu", "submissions in gpu", "alerts in gpu"]
     for name in missing:
         assert not found[f"Discord {name}"].is_done
-    assert "`podium up` makes it" in found["Discord admins in gpu"].remedy
-    assert "`podium up` makes #submissions" in found["Discord submissions in gpu"].remedy
+    assert "`podium up` creates it" in found["Discord admins in gpu"].remedy
+    assert "`podium up` creates #submissions" in found["Discord submissions in gpu"].remedy
     assert "`/admin alerts`" in found["Discord alerts in gpu"].remedy
     assert "podium discord setup" in found["boards"].remedy
 
@@ -66,8 +66,8 @@ async def test_what_is_set_up_is_named_with_its_ids(look: Look) -> None:
     found = await look.found()
     assert all(each.is_done for each in found.values())
     assert {name: each.detail for name, each in found.items()} == {
-        "Discord admins in gpu": f"who has the role bosses, id {admins.id}",
-        "Discord creators in gpu": f"who has the role Leaderboard Creator, id {creators.id}",
+        "Discord admins in gpu": f"people with the role bosses, id {admins.id}",
+        "Discord creators in gpu": f"people with the role Leaderboard Creator, id {creators.id}",
         "Discord submissions in gpu": "in #kernels",
         "Discord alerts in gpu": "in #alarms",
         "boards": look.place.board.name,

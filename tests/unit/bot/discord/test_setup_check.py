@@ -2,11 +2,11 @@ from urllib.parse import parse_qs, urlparse
 
 import discord
 
-from bot.discord.setup_check import NEEDED, invite_link, missing_permissions, needed_permissions
+from bot.discord.setup_check import NEEDED, bot_invite_link, missing_permissions, needed_permissions
 
 
 def test_the_link_asks_for_just_what_is_needed() -> None:
-    link = urlparse(invite_link(17))
+    link = urlparse(bot_invite_link(17))
     asked = parse_qs(link.query)
     assert link.netloc == "discord.com"
     assert asked["client_id"] == ["17"]

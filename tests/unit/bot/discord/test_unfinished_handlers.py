@@ -21,7 +21,7 @@ from bot.discord import buttons, pagination, questions, standings_view
 from bot.discord.commands import leaderboard_owner
 from bot.discord.interaction_claims import EXPIRED
 from bot.discord.pagination import PagedList
-from bot.discord.result_notices import NoticeButton
+from bot.discord.result_notifications import NotificationButton
 from bot.discord.standings_view import PageDirection
 from bot.discord.unfinished import resume_unfinished
 from bot.domain.board import Viewer
@@ -305,7 +305,7 @@ async def every_button(here: Stage) -> dict[str, Begin]:
         *(pagination.ListPageButton(each, "next", 0) for each in PagedList),
         *(questions.GpuSelect(1, 0, ["CPU"]), questions.ContinueButton(1)),
         leaderboard_owner.BoardMenu(["doomed"]),
-        *(NoticeButton(each) for each in ("on", "off")),
+        *(NotificationButton(each) for each in ("on", "off")),
     ]
     registered = set(here.room.client._connection._view_store._dynamic_items.values())
     assert {type(each) for each in items} == registered

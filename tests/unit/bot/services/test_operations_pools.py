@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 from bot.domain.board import NOBODY, Access, Viewer, Visibility
-from bot.services.operations import GpuQueue, expected_jobs, gpu_queues, may_know
+from bot.services.operations import GpuQueue, gpu_queues, job_estimates, may_know
 from tests.doubles.place import Place
 
 LEASE = timedelta(seconds=30)
@@ -27,17 +27,17 @@ async def test_when_a_job_ends_is_expected_from_recent_ones(place: Place) -> Non
     running, waiting = await place.submit(), await place.submit()
     await place.claim()
     place.clock.advance(4)
-    found = await expected_jobs(place.store, place.clock)
+    found = await job_estimates(place.store, place.clock)
     assert [each.job.submission for each in found] == [running.id, waiting.id]
     assert found[0].ends_in_s == 6.0
     assert found[1].ends_in_s == 15.0
     place.clock.advance(30)
-    assert (await expected_jobs(place.store, place.clock))[0].ends_in_s == 0.0
+    assert (await job_estimates(place.store, place.clock))[0].ends_in_s == 0.0
 
 
 async def test_an_end_is_unknown_before_jobs_have_ended(place: Place) -> None:
     await place.submit()
-    (waiting,) = await expected_jobs(place.store, place.clock)
+    (waiting,) = await job_estimates(place.store, place.clock)
     assert waiting.ends_in_s is None
 
 
@@ -47,7 +47,7 @@ async def test_jobs_on_private_boards_are_known_to_who_sees_the_board(place: Pla
     await place.asked()
     private = Access(visibility=Visibility.PRIVATE)
     await place.store.boards.restrict(place.board.id, private)
-    (of_eve,) = await expected_jobs(place.store, place.clock)
+    (of_eve,) = await job_estimates(place.store, place.clock)
     assert may_know(Viewer(eve), of_eve)
     assert may_know(Viewer(NOBODY, sees_all=True), of_eve)
     assert may_know(Viewer(place.ada), of_eve)  # the board's creator

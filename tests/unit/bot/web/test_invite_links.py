@@ -57,7 +57,7 @@ async def test_who_has_the_link_joins_after_signing_in(door: WebContext, place: 
     refused = await bob.post("/join", {"code": code})
     assert refused.status_code == 400
     assert "used up" in refused.text
-    assert "1 of 1 person invited" in await root.text("/edit/vectoradd")
+    assert "1 of 1 person joined" in await root.text("/edit/vectoradd")
     told = [each.entry for each in await audit_rows(door.store, 9, None)]
     assert ("join", "board vectoradd", "local:eve") in [
         (each.action, each.subject, each.reason) for each in told

@@ -68,6 +68,7 @@ async def test_pages_with_forms_are_not_compressed_because_their_length_would_re
 
 async def test_a_chosen_name_is_reset_on_the_persons_page(door: WebContext, place: Place) -> None:
     mallory = await place.store.people.ensure("discord:9", "Rude", "mallory")
+    await place.submit(mallory.id)
     path, root = f"/people/{mallory.id}", await admin_of(door, "root")
     assert "Reset the name" in await root.text(path)
     form = {"who": "discord:9", "reason": "be kind", "back": path}

@@ -31,7 +31,7 @@ from runners.harness.supervision.template import TemplateProcess, fork_template
 from runners.harness.toolchains import nvcc
 from runners.harness.verdicts import MachineError, VerdictError
 from runners.languages import cuda, python
-from tests.doubles.judging import SORT, make_judging, make_sort_task
+from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import OPEN
 
 CHAINS = """
@@ -298,6 +298,24 @@ def test_hanging_task_code_is_ended_by_the_alarm(ask: Ask, monkeypatch: pytest.M
     assert answer["verdict"] == "task_error"
     assert "longer than its time limits" in answer["message"]
     assert answer["wall_s"] < 10  # else it was pytest's own alarm
+
+
+@pytest.mark.parametrize(
+    ("slow", "verdict"),
+    [("    time.sleep(1.6)", "timed_out"), ("    time.sleep(0.1)", "task_error")],
+    ids=["late", "early"],
+)
+def test_the_task_is_not_blamed_for_a_check_of_a_late_answer(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, slow: str, verdict: str
+) -> None:
+    monkeypatch.setattr(server, "GRACE_S", 0.0)
+    endless = SORT.replace("    right =", "    while True: pass\n    right =")
+    task = make_sort_task(endless, test_timeout=2)
+    source = f"import time\n{SORTED}".replace("    return", f"{slow}\n    return")
+
+    _, lines = ask(make_judging(source, task=task).model_dump_json().encode() + b"\n")
+
+    assert lines[-1]["evaluation"]["verdict"] == verdict
 
 
 @pytest.mark.parametrize("mode", [Mode.TEST, Mode.BENCHMARK])

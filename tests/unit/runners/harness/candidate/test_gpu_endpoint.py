@@ -12,7 +12,13 @@ import torch
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument, LaunchScalar
 from runners.harness.candidate import gpu_endpoint
-from runners.harness.candidate.gpu_endpoint import GpuEndpoint, KernelError, _combining, _words
+from runners.harness.candidate.gpu_endpoint import (
+    GpuEndpoint,
+    KernelError,
+    _combining,
+    _words,
+    make_context,
+)
 from runners.harness.gpu import memory
 from runners.harness.gpu.device_code import ReadyLaunch
 from runners.harness.gpu.handover import DONE, RELEASED
@@ -131,6 +137,36 @@ def called(
     value = ScalarNode(value=5)
     order = CandidateRequest(operation=Operation.RUN, value=value, rooms=rooms, ahead=ahead)
     return guest.call(kernel, order, described, tell)
+
+
+def test_a_context_waits_for_memory_that_another_candidate_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    full = torch.AcceleratorError("CUDA error: out of memory\nSearch for more", 2)
+    tries = iter([full, torch.OutOfMemoryError("CUDA out of memory."), None])
+    zeros = torch.zeros
+
+    def allocate(*sizes: int, **_: object) -> torch.Tensor:
+        if error := next(tries):
+            raise error
+        return zeros(*sizes, dtype=torch.int32)
+
+    monkeypatch.setattr(torch.cuda, "init", lambda: None)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch, "zeros", allocate)
+    monkeypatch.setattr(gpu_endpoint, "RETRY_S", 0.0)
+    make_context()
+    assert not list(tries)
+
+
+def test_a_context_is_not_tried_again_on_a_broken_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> torch.Tensor:
+        raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered", 700)
+
+    monkeypatch.setattr(torch.cuda, "init", lambda: None)
+    monkeypatch.setattr(torch, "zeros", fail)
+    with pytest.raises(torch.AcceleratorError, match="illegal"):
+        make_context()
 
 
 def test_a_call_ahead_tells_where_its_output_will_lie_once_all_of_it_is_queued(

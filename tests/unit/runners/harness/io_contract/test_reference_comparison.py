@@ -75,3 +75,18 @@ def test_doubles_are_compared_as_doubles() -> None:
     right = ONE.double()
     assert mismatch([right], [right + 1e-9], 0, 1e-12) is not None
     assert mismatch([right], [right + 1e-9], 0, 1e-8) is None
+
+
+def test_numbers_of_four_bits_are_compared_by_their_values() -> None:
+    bytes_of = torch.tensor([[0x21, 0x07, 0x80]], dtype=torch.uint8)
+    right = bytes_of.view(torch.float4_e2m1fn_x2)
+    wrong = (bytes_of ^ torch.tensor([0, 0x20, 0], dtype=torch.uint8)).view(right.dtype)
+    minus_zero = (bytes_of ^ torch.tensor([0, 0, 8], dtype=torch.uint8)).view(right.dtype)
+
+    assert not contains_nan([right])
+    assert compared(right, right) is None
+    assert compared(right, minus_zero) is None
+    assert compared(right.t(), wrong.t()) == (
+        "1 of 6 elements differ; the first at [1, 0, 1]: got 1.0, expected 0.0. "
+        "Max difference: 1. Avg difference: 0.166667. Tolerance: atol=0.01, rtol=0.01."
+    )

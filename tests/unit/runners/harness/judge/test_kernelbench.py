@@ -137,6 +137,26 @@ def test_an_output_of_eight_bits_is_compared(tmp_path: Path) -> None:
     assert "80 of 80" in (refused(code, data, (right.float() + 9).to(right.dtype)) or "")
 
 
+def test_an_output_of_four_bits_is_compared(tmp_path: Path) -> None:
+    code = with_forward(tmp_path, "return x.abs().to(torch.uint8).view(torch.float4_e2m1fn_x2)")
+    data = code.generate(CASE, 1)
+    right = own_answer(code, data)
+    wrong = (right.view(torch.uint8) ^ 0x30).view(right.dtype)
+    assert refused(code, data, right) is None
+    assert "80 of 160" in (refused(code, data, wrong) or "")
+
+
+@pytest.mark.parametrize(("dtype", "count"), [("int64", 30_000), ("int32", 200_000), ("uint8", 99)])
+def test_integers_have_no_tolerance(tmp_path: Path, dtype: str, count: int) -> None:
+    code = with_forward(tmp_path, f"return torch.arange({count}).to(torch.{dtype})")
+    data = code.generate(Workload(args={"precision": "bf16"}), 1)
+    right = own_answer(code, data)
+    assert refused(code, data, right) is None
+    near = right.clone()
+    near[-1] -= 1
+    assert f"the first at [{count - 1}]" in (refused(code, data, near) or "")
+
+
 def test_a_wrong_output_is_told_where_memory_is_short(tmp_path: Path) -> None:
     code = with_forward(tmp_path, "return torch.zeros(1 << 12, 1, 1, 1 << 12)")
     data = code.generate(CASE, 1)

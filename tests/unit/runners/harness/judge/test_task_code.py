@@ -128,12 +128,29 @@ def test_every_form_of_a_checks_answer_is_understood(
     assert checking(tmp_path, answer).mismatch(1, 2, None) == refusal
 
 
+REFERENCE = "def ref_kernel(data): return 2\n"
+
+
 @pytest.mark.parametrize("answer", ["return 1", "return (True,)", "return {}"])
 def test_another_form_is_the_tasks_fault(tmp_path: Path, answer: str) -> None:
     with pytest.raises(VerdictError, match="check_implementation returned a") as ruling:
-        checking(tmp_path, answer).mismatch(1, 2, None)
+        checking(tmp_path, answer, REFERENCE).mismatch(1, 3, None)
 
     assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+@pytest.mark.parametrize("reference", ["", REFERENCE])
+@pytest.mark.parametrize(
+    ("answer", "output"),
+    [("return output == 2", torch.ones(3)), ("return output and output == 2", {})],
+)
+def test_an_output_that_gives_the_check_another_form_is_wrong(
+    tmp_path: Path, reference: str, answer: str, output: object
+) -> None:
+    task = checking(tmp_path, answer, reference)
+
+    assert "check_implementation returned a" in (task.mismatch(1, output, None) or "")
+    assert task.mismatch(1, 2, None) is None
 
 
 def test_a_wrong_structure_never_reaches_the_tasks_check(tmp_path: Path) -> None:

@@ -211,6 +211,7 @@ def test_a_tests_line_that_is_no_pass_is_refused(change: tuple[bytes, bytes], wo
         ((b"mean: 5000.5", b"mean: nan"), "has nan at `benchmark.0.mean`"),
         ((b"mean: 5000.5", b"mean: inf"), "has inf at"),
         ((b"mean: 5000.5", b"mean: 0"), "not positive"),
+        ((b"mean: 5000.5", b"mean: 5e-324"), "less than 1e-09 ns"),
         ((b"mean: 5000.5", b"mean: -1"), "has -1 at"),
         ((b"mean: 5000.5", b"mean: fast"), "no number at"),
         ((b"best: 4000", b"best: 0"), "not positive"),
@@ -232,9 +233,16 @@ def test_a_number_that_is_no_time_is_refused(change: tuple[bytes, bytes], words:
         read(TIMED.replace(*change), Step.LEADERBOARD, 1)
 
 
-def test_a_report_that_is_no_base64_is_refused() -> None:
+@pytest.mark.parametrize("report", ["###", "é"])
+def test_a_report_that_is_no_base64_is_refused(report: str) -> None:
     with pytest.raises(BreachError, match="not base64"):
-        read(b"benchmark.0.report: ###\ncheck: pass\n", Step.PROFILE, 1)
+        read(f"benchmark.0.report: {report}\ncheck: pass\n".encode(), Step.PROFILE, 1)
+
+
+def test_a_case_has_one_number_only() -> None:
+    said = "test.10.status: fail\ntest.1\u0660.status: pass\ncheck: pass\n"
+    passed = "".join(f"test.{number}.status: pass\n" for number in range(10))
+    assert not read((passed + said).encode(), Step.TEST, 11)[10].passed
 
 
 def test_a_line_that_stops_short_is_told_from_one_that_is_forged() -> None:

@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from runners.harness.sandbox import process_limits
-from runners.harness.sandbox.charged_memory import unmapped_memory
+from runners.harness.sandbox.charged_memory import unmapped_limit, unmapped_memory
+from runners.harness.sandbox.process_limits import shared_memory
 
 VERSION_1 = {
     "memory.usage_in_bytes": "1000\n",
-    "memory.stat": "cache 1\nrss 2\ntotal_cache 300\ntotal_rss 200\n",
+    "memory.stat": "cache 1\nrss 2\nshmem 7\ntotal_cache 300\ntotal_rss 200\n",
 }
-VERSION_2 = {"memory.current": "900\n", "memory.stat": "anon 400\nfile 100\nkernel 50\n"}
+VERSION_2 = {"memory.current": "900\n", "memory.stat": "anon 400\nfile 100\nkernel 50\nshmem 8\n"}
 
 
 def in_group(
@@ -23,19 +24,25 @@ def in_group(
     monkeypatch.setattr(process_limits, "own_folders", lambda: {controller: folder})
 
 
-def test_memory_of_no_process_and_no_file_is_read_in_either_version(
+def test_memory_of_no_process_and_shared_memory_are_read_in_either_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_group(monkeypatch, "memory", tmp_path / "podium-1", VERSION_1)
-    assert unmapped_memory() == 500
+    assert (unmapped_memory(), shared_memory()) == (500, 7)
     in_group(monkeypatch, "", tmp_path / "podium-2", VERSION_2)
-    assert unmapped_memory() == 400
+    assert (unmapped_memory(), shared_memory()) == (400, 8)
+
+
+def test_a_quarter_of_the_memory_may_be_unmapped_but_of_a_small_one_all() -> None:
+    limits = {64 << 20: 64 << 20, 512 << 20: 256 << 20, 1 << 30: 256 << 20, 4 << 30: 1 << 30}
+    assert {memory: unmapped_limit(memory) for memory in limits} == limits
 
 
 def test_a_group_that_others_are_in_or_that_cannot_be_read_tells_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(process_limits, "_sum_kib", lambda *_: 9)
     in_group(monkeypatch, "memory", tmp_path / "others", VERSION_1)
-    assert unmapped_memory() == 0
+    assert (unmapped_memory(), shared_memory()) == (0, 9)
     in_group(monkeypatch, "memory", tmp_path / "podium-3", {"memory.stat": "rss 2\n"})
-    assert unmapped_memory() == 0
+    assert (unmapped_memory(), shared_memory()) == (0, 9)

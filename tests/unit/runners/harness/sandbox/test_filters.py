@@ -68,6 +68,7 @@ def test_x32_calls_are_killed() -> None:
         ("fadvise64", (221, 223)),
         ("move_pages", (279, 239)),
         ("migrate_pages", (256, 238)),
+        ("mbind", (237, 235)),
         ("landlock_create_ruleset", (444, 444)),
         ("landlock_add_rule", (445, 445)),
     ],

@@ -270,6 +270,15 @@ def test_huge_pages_count_which_linux_counts_apart(tmp_path: Path) -> None:
     status = tmp_path / "status"
     status.write_text("RssAnon:\t 8 kB\nRssFile:\t 64 kB\nHugetlbPages:\t 2048 kB\nVmPTE:\t 4 kB\n")
 
-    counted = process_limits._sum_kib(str(status), process_limits._RESIDENT)
+    counted = process_limits._resident_and_tables(str(status))
 
-    assert counted == (8 + 2048 + 32 * 4) << 10
+    assert sum(counted) == (8 + 2048 + 4) << 10
+
+
+def test_page_tables_count_once_that_a_process_needs_for_what_it_holds(tmp_path: Path) -> None:
+    status = tmp_path / "status"
+    status.write_text("RssAnon:\t 1048576 kB\nVmPTE:\t 2060 kB\n")
+
+    _, counted = process_limits._resident_and_tables(str(status))
+
+    assert counted == (2048 + 32 * 12) << 10

@@ -377,7 +377,7 @@ def test_memory_that_no_process_has_mapped_counts_for_the_candidate(
 ) -> None:
     handle = start("def custom_kernel(data):\n    return data\n")
     handle.request(BUILD, Deadline.after(10))
-    most = handle.unmapped_before + handle.spec.limits.memory
+    most = handle.unmapped_before + handle.spec.limits.memory // 4
     monkeypatch.setattr(handling, "unmapped_memory", lambda: most)
     handle.next_check = 0.0
     handle._enforce(Deadline.after(10))

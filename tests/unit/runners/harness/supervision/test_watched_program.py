@@ -121,6 +121,18 @@ def test_more_than_the_limits_is_a_verdict(begin: Begin, script: str, verdict: V
     assert ruled.value.verdict is verdict
 
 
+def test_memory_that_no_process_has_mapped_counts_for_the_program(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = iter([100 << 20])
+    monkeypatch.setattr(
+        watched_program, "unmapped_memory", lambda: next(readings, (100 << 20) + (256 << 20) + 1)
+    )
+    with pytest.raises(VerdictError) as ruled:
+        ended(begin("time.sleep(60)", memory=1 << 30))
+    assert ruled.value.verdict is Verdict.MEMORY_EXCEEDED
+
+
 def test_memory_spread_over_processes_is_seen_even_where_they_let_nobody_look(begin: Begin) -> None:
     script = """
 import ctypes

@@ -244,6 +244,18 @@ def test_times_that_vary_on_purpose_make_no_tie() -> None:
     assert as_ours.half_width == pytest.approx(as_theirs.half_width * as_ours.ratio**2, rel=1e-6)
 
 
+def test_one_round_that_is_slow_on_purpose_makes_no_tie_where_the_machine_slows_both() -> None:
+    steady = [100.0, 108.0, 95.0, 103.0, 98.0]
+    delayed = [one * by for one, by in zip(steady, [1.02, 1.021, 1.3, 1.019, 1.02], strict=True)]
+    calm = [one * by for one, by in zip(steady, [1.0, 1.004, 1.3, 0.997, 0.999], strict=True)]
+
+    for times, tie in ((delayed, False), (calm, True)):
+        as_ours = pairs.ratio_of(list(zip(rounds_of(*times), rounds_of(*steady), strict=True)))
+        as_theirs = pairs.ratio_of(list(zip(rounds_of(*steady), rounds_of(*times), strict=True)))
+        assert (as_ours.ratio > 1, as_ours.is_tie) == (True, tie)
+        assert (as_theirs.ratio < 1, as_theirs.is_tie) == (True, tie)
+
+
 def test_a_short_kernel_that_refused_trains_counts_with_what_a_window_hides() -> None:
     (short,) = rounds_of(10.0)
     assert own_value(short) == pytest.approx(10_000)

@@ -6,8 +6,8 @@ import pytest
 
 from bot.domain.reference_times import Work
 from bot.domain.scoring import ScoreValue
-from bot.services.comparison import OtherRun, Shapes
-from bot.web.shapes import HEIGHT, WIDTH, roofline, shape_table
+from bot.services.comparison import OtherRun, OtherTimes
+from bot.web.benchmark_figures import HEIGHT, WIDTH, benchmark_table, roofline
 from runners.contract.gpus import GPU_TYPES
 
 PEAK = GPU_TYPES["H100"].peak
@@ -17,8 +17,8 @@ HEAVY = Work(flops=1e9, bytes=1e5, peak=PEAK)
 
 
 def test_a_factor_above_one_means_that_this_run_is_faster() -> None:
-    rival = OtherRun("reference", {"a": ScoreValue(3_000.0, 1.0)})
-    table = shape_table(TIMED, Shapes((rival,), {"a": STREAM, "b": HEAVY}))
+    other = OtherRun("reference", {"a": ScoreValue(3_000.0, 1.0)})
+    table = benchmark_table(TIMED, OtherTimes((other,), {"a": STREAM, "b": HEAVY}))
     assert table is not None
     first, second = table.rows
     assert first.against["reference"].factor == "3.0x"
@@ -28,16 +28,18 @@ def test_a_factor_above_one_means_that_this_run_is_faster() -> None:
 
 
 def test_the_speed_of_light_is_told_only_where_memory_limits() -> None:
-    table = shape_table(TIMED, Shapes((), {"a": STREAM, "b": HEAVY}))
+    table = benchmark_table(TIMED, OtherTimes((), {"a": STREAM, "b": HEAVY}))
     assert table is not None
     assert [each.share for each in table.rows] == [pytest.approx(100 * 1e6 / 3.35e12 / 1e-6), None]
     assert table.has_shares
 
 
-@pytest.mark.parametrize("found", [Shapes(), Shapes((OtherRun("first", {}),), {"a": HEAVY})])
-def test_without_anything_to_compare_there_is_no_table(found: Shapes) -> None:
-    assert shape_table(TIMED, found) is None
-    assert shape_table((), found) is None
+@pytest.mark.parametrize(
+    "found", [OtherTimes(), OtherTimes((OtherRun("first", {}),), {"a": HEAVY})]
+)
+def test_without_anything_to_compare_there_is_no_table(found: OtherTimes) -> None:
+    assert benchmark_table(TIMED, found) is None
+    assert benchmark_table((), found) is None
 
 
 def test_a_point_is_where_its_rates_are_and_below_the_roofs() -> None:

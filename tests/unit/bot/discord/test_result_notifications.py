@@ -12,7 +12,7 @@ from tests.doubles.discord.model.messages import Message
 from tests.doubles.discord_displays import Lost, finished, to_the_end
 from tests.doubles.discord_room import OWNER, Room
 
-OFFER, NO_MORE = "Notify me of results", "No more notices"
+OFFER, NO_MORE = "Notify me of results", "No more notifications"
 LONG_S, SHORT_S = 120.0, 119.0
 LATE_S = 400.0
 """Discord has forgotten every nonce by then."""
@@ -41,7 +41,7 @@ def offers(place: Channel) -> int:
 
 
 def notices(place: Channel) -> list[Message]:
-    return [each for each in place.messages if "your result is here" in each.content]
+    return [each for each in place.messages if "your result is ready" in each.content]
 
 
 async def test_notices_are_offered_once_below_a_run_of_two_minutes(room: Room) -> None:
@@ -68,7 +68,7 @@ async def test_who_wants_it_is_told_once_and_only_they_are_notified(room: Room) 
     assert notices(room.thread) == []
     submission = await displayed(room, LONG_S)
     (told,) = notices(room.thread)
-    assert told.content.startswith(f"<@{room.bob.id}>, your result is here: submission #")
+    assert told.content.startswith(f"<@{room.bob.id}>, your result is ready: submission #")
     assert f"#{submission.id} kernel.py on vectoradd" in told.content
     assert told.content.endswith("on vectoradd\n🟢 CPU: passed")
     assert told.pings == {room.bob.id}

@@ -17,7 +17,7 @@ async def test_jobs_are_listed_in_the_order_of_the_queue(scene: Scene, clock: Ma
     on_both = await scene.submit(gpus=("CPU", "H100"))
     claimed = await scene.claim_one()
     assert claimed.submission == quick.id
-    found = await scene.store.jobs.in_line(("H100", "CPU", "L4"), 100)
+    found = await scene.store.jobs.unfinished(("H100", "CPU", "L4"), 100)
     assert [(each.gpu, each.state, each.submission, each.position) for each in found] == [
         ("H100", JobState.QUEUED, on_both.id, 1),
         ("CPU", JobState.RUNNING, quick.id, 1),
@@ -35,12 +35,12 @@ async def test_jobs_are_listed_in_the_order_of_the_queue(scene: Scene, clock: Ma
         scene.board.id,
         stored_at,
     )
-    few = await scene.store.jobs.in_line(("CPU",), 2)
+    few = await scene.store.jobs.unfinished(("CPU",), 2)
     assert [each.submission for each in few] == [quick.id, first.id, of_eve.id]
-    assert await scene.store.jobs.in_line((), 2) == ()
+    assert await scene.store.jobs.unfinished((), 2) == ()
 
 
 async def test_jobs_that_ended_are_not_listed(scene: Scene) -> None:
     submission = await scene.submit()
     await scene.store.jobs.request_cancel(submission.id)
-    assert await scene.store.jobs.in_line(("CPU",), 9) == ()
+    assert await scene.store.jobs.unfinished(("CPU",), 9) == ()

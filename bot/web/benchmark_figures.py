@@ -1,4 +1,4 @@
-"""Computes the figures of a submission's benchmarks: times next to those of others, a roofline."""
+"""Computes what is drawn of benchmarks: a table with the times of other runs, and a roofline."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from bot.domain.reference_times import Work
 from bot.domain.scoring import ScoreValue
 from bot.domain.times import show_factor, show_rate
-from bot.services.comparison import OtherRun, Shapes
+from bot.services.comparison import OtherRun, OtherTimes
 from bot.web.figures import Scale
 
 _ROOM = 1.15
-"""How much further than the outermost mark a scale goes, as a factor."""
+"""By which factor a scale goes beyond its outermost marks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """A time of another run: how many times faster this one is, and its place on the scale."""
+    """Another run: its time, how many times faster this run is, and its place on the scale."""
 
     time_ns: float
     factor: str
@@ -24,8 +24,8 @@ class Against:
 
 
 @dataclass(frozen=True, slots=True)
-class ShapeRow:
-    """One benchmark: its time, the others' by name, and its share of the speed of light."""
+class BenchmarkRow:
+    """One benchmark: its time, other runs' by their names, and its percentage of speed of light."""
 
     number: int
     spec: str
@@ -35,11 +35,11 @@ class ShapeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ShapeTable:
-    """All benchmarks, the others, and the scale: `here` is this run's own place on it."""
+class BenchmarkTable:
+    """All benchmarks, the other runs, and the scale, with this run's place `here` on it."""
 
-    rows: tuple[ShapeRow, ...]
-    rivals: tuple[OtherRun, ...]
+    rows: tuple[BenchmarkRow, ...]
+    others: tuple[OtherRun, ...]
     here: float
     low: str
     high: str
@@ -54,34 +54,34 @@ Timed = Sequence[tuple[int, str, ScoreValue]]
 """The number, the spec and the time of each benchmark."""
 
 
-def shape_table(timed: Timed, found: Shapes) -> ShapeTable | None:
-    """Return the benchmarks next to the others; None if there is nothing to set them against."""
+def benchmark_table(timed: Timed, found: OtherTimes) -> BenchmarkTable | None:
+    """Return the table of the benchmarks; None if there is nothing to compare them with."""
     ratios = [
-        rival.times[spec].time_ns / value.time_ns
-        for rival in found.rivals
+        other.times[spec].time_ns / value.time_ns
+        for other in found.others
         for _, spec, value in timed
-        if spec in rival.times
+        if spec in other.times
     ]
-    known = found.works or {}
+    known = found.work or {}
     if not timed or not (ratios or any(each.floor_ns for each in known.values())):
         return None
     low, high = min([1.0, *ratios]) / _ROOM, max([1.0, *ratios]) * _ROOM
     scale = Scale(low, high, logarithmic=True)
     rows = tuple(
-        ShapeRow(
+        BenchmarkRow(
             number,
             spec,
             value,
             {
                 each.name: _against(value, each.times[spec], scale)
-                for each in found.rivals
+                for each in found.others
                 if spec in each.times
             },
             _share(value, known.get(spec)),
         )
         for number, spec, value in timed
     )
-    return ShapeTable(rows, found.rivals, scale(1.0), show_factor(low), show_factor(high))
+    return BenchmarkTable(rows, found.others, scale(1.0), show_factor(low), show_factor(high))
 
 
 def _against(value: ScoreValue, other: ScoreValue, scale: Scale) -> Against:
@@ -114,14 +114,14 @@ class Roofline:
 
     points: tuple[RoofPoint, ...]
     roofs: tuple[tuple[str, str], ...]
-    """A class and a path of each roof: of FP32 and of the narrowest type."""
+    """The CSS class and the SVG path of each roof: of the narrowest type, and of FP32."""
     x_ticks: tuple[tuple[float, str], ...]
     y_ticks: tuple[tuple[float, str], ...]
-    """Where values of both axes are, in words."""
+    """The place and the text of each tick of both axes."""
     memory: str
     fp32: str
     fastest: str
-    """The rates of the card in words."""
+    """The card's nominal rates: of its memory, in FP32, and in the narrowest type."""
 
 
 WIDTH, HEIGHT = 360, 220
@@ -130,7 +130,7 @@ _LEFT, _TOP, _RIGHT, _BOTTOM = 44, 10, 16, 26
 
 @dataclass(frozen=True, slots=True)
 class _Plane:
-    """Both logarithmic axes: operations per byte, and operations per second."""
+    """Two logarithmic axes: operations per byte from `low`, operations per second from `least`."""
 
     low: float
     high: float
@@ -150,7 +150,7 @@ class _Plane:
 
 
 def roofline(timed: Timed, known: Mapping[str, Work] | None) -> Roofline | None:
-    """Return the roofline of the benchmarks whose operations and bytes are known; None without."""
+    """Return the roofline of the benchmarks whose work is known; None if there are none."""
     found = [
         (number, value.time_ns / 1e9, work)
         for number, spec, value in timed
