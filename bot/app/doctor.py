@@ -141,7 +141,7 @@ async def examine_discord(
 def _guild_requirements(checkup: "SetupReport", trusted: frozenset[int]) -> Iterator[Requirement]:
     names = ", ".join(guild.name for guild in checkup.guilds)
     if not checkup.guilds:
-        detail, remedy = f"{checkup.bot} is in no guild", f"invite it: {checkup.invite}"
+        detail, remedy = f"{checkup.bot} is in no server", f"invite it: {checkup.invite}"
         yield Requirement(_DISCORD, found=False, detail=detail, remedy=remedy, optional=True)
         return
     yield Requirement(_DISCORD, found=True, detail=f"{checkup.bot}, in {names}")
@@ -156,14 +156,14 @@ def _trust(checkup: "SetupReport", trusted: frozenset[int]) -> Requirement:
     name = f"{_DISCORD} rights"
     if trusted:
         known = [each.name for each in checkup.guilds if each.id in trusted]
-        detail = f"give rights in {', '.join(known) or 'no guild: the bot is in none of them'}"
+        detail = f"give rights in {', '.join(known) or 'no server: the bot is in none of them'}"
         remedy = f"set DISCORD_TRUSTED_GUILDS to {_ids(checkup)}"
         return Requirement(name, found=bool(known), detail=detail, remedy=remedy, optional=True)
     if not checkup.is_public:
         return Requirement(
-            name, found=True, detail="give rights in every guild of this private bot"
+            name, found=True, detail="give rights in every server of this private bot"
         )
-    detail = "the bot is public, so they give rights only in guilds of the application's owner"
+    detail = "the bot is public, so they give rights only in servers of the application's owner"
     remedy = f"set DISCORD_TRUSTED_GUILDS={_ids(checkup)}, or switch off Public Bot"
     return Requirement(name, found=False, detail=detail, remedy=remedy, optional=True)
 
@@ -175,7 +175,7 @@ def _ids(checkup: "SetupReport") -> str:
 def _missing_permissions(guild: "GuildGrant", invite: str) -> Requirement:
     detail = f"the bot lacks {', '.join(guild.missing)}"
     remedy = f"grant them to its role, or invite it again: {invite}"
-    name = f"{_DISCORD} guild {guild.name}"
+    name = f"{_DISCORD} server {guild.name}"
     return Requirement(name, found=False, detail=detail, remedy=remedy, optional=True)
 
 

@@ -86,8 +86,8 @@ def _draw_block(block: Block, number: int) -> tuple[str, Attachment | None]:
             return _block(title, text, number, syntax=syntax or "txt")
         case Link(text, url):
             return f"{line(text)}: <{url}>", None
-        case Attachment(name, about=about):
-            return "" if about else f"-# file {line(name)}", block  # a picture is shown by itself
+        case Attachment():
+            return "", block  # Discord shows it, with its name
         case _:
             assert_never(block)
 
@@ -226,7 +226,11 @@ def live_text(status: SubmissionStatus) -> str:
 
 
 def _quoted(text: Text) -> str:
-    return f"> {_JOB_MARKS.get(text.tone, '')}{line(text.text, 150)}"
+    return f"> {_marked(text)}"
+
+
+def _marked(text: Text) -> str:
+    return f"{_JOB_MARKS.get(text.tone, '')}{line(text.text, 150)}"
 
 
 def confirmation_text(status: SubmissionStatus) -> str:
@@ -249,9 +253,10 @@ def later(status: SubmissionStatus) -> str:
 
 
 def result_text(status: SubmissionStatus, user: int) -> str:
-    """Return the notification that a submission's result is ready, which mentions the user."""
+    """Return the notification that a result is ready, with the verdict per GPU type."""
     name, board = line(status.submission.file_name, 60), line(status.board.name)
-    return f"<@{user}>, your result is ready: submission #{status.submission.id} {name} on {board}"
+    head = f"<@{user}>, your result is ready: submission #{status.submission.id} {name} on {board}"
+    return _fit_message([head, *map(_marked, map(job_line, status.jobs))])
 
 
 def private_thread_name(board: Board, name: str, person: int) -> str:

@@ -163,8 +163,9 @@ def split_into_menus(gpus: Sequence[str]) -> list[Sequence[str]]:
 
 
 def menu_label(gpus: Sequence[str]) -> str:
-    """Return a menu's range of GPU types in few words."""
-    return f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else "".join(gpus)
+    """Return what a menu offers: its range of GPU types."""
+    span = f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else "".join(gpus)
+    return f"GPU types: {span}"
 
 
 FormField: TypeAlias = discord.ui.Label[Any]

@@ -23,7 +23,11 @@ from bot.services import audit, lookup
 _BOARDS_PER_PAGE, _ENTRIES_PER_PAGE = 10, 8
 _WIDTHS = (200, 60, 20)
 """The most characters of a user's text per line; fewer if a page would exceed a message."""
-_ACCOUNT = re.compile(rf"^person {FRONT_END}:(?P<user>[0-9]{{1,20}})$")
+_MENTIONED = re.compile(
+    rf"\bperson {FRONT_END}:(?P<user>[0-9]{{1,20}})$"
+    r"|^channel (?P<channel>[0-9]{1,20}) of guild [0-9]{1,20}$"
+)
+"""People and channels of Discord in the subject of an audit entry."""
 """The subject of an audit entry that is about a Discord user."""
 
 
@@ -136,10 +140,12 @@ async def _audit(interaction: Interaction, number: int) -> ListPage:
 def audit_line(decision: NamedAuditEntry, width: int) -> str:
     """Return who did what, when and why; Discord users can be clicked but are not notified."""
     entry = decision.entry
-    account = _ACCOUNT.match(entry.subject)
+    found = _MENTIONED.search(entry.subject)
     subject = line(entry.subject, width)
-    if account is not None:
-        subject = mention(user_credential(int(account["user"])))
+    if found is not None:
+        channel = found["channel"]
+        shown = f"<#{channel}>" if channel else mention(user_credential(int(found["user"])))
+        subject = f"{line(entry.subject[: found.start()], width)} {shown}".lstrip()
     actor = line(decision.actor_name or "Podium", min(width, 32))
     reason = f": {line(entry.reason, width)}" if entry.reason else ""
     return f"<t:{int(entry.at.timestamp())}:f> **{actor}** {line(entry.action)} {subject}{reason}"

@@ -106,6 +106,12 @@ class _Member(BaseModel):
     roles: tuple[int, ...]
 
 
+class _Message(BaseModel):
+    """The fields of a message that are used here."""
+
+    content: str
+
+
 class _User(BaseModel):
     """The fields of a user that are used here."""
 
@@ -159,6 +165,7 @@ async def check_setup(settings: DiscordSettings) -> SetupReport:
 
 
 _CHANNELS = TypeAdapter(tuple[GuildChannel, ...])
+_MESSAGES = TypeAdapter(tuple[_Message, ...])
 _WELCOME = (
     "Podium is here: leaderboards for GPU kernels. Try `/leaderboard template "
     "leaderboard_name:{board}`, then `/leaderboard submit ranked` with the file. "
@@ -169,6 +176,7 @@ _WELCOME = (
 async def welcome(settings: DiscordSettings, guild: int, board: str) -> str:
     """Post a first message in a guild's #submissions, which is created if missing.
 
+    It is not posted again while it is among the channel's newest messages.
     Returns the link to the channel. SetupError if the bot lacks a permission;
     DiscordUnavailableError if Discord does not answer.
     """
@@ -180,9 +188,18 @@ async def welcome(settings: DiscordSettings, guild: int, board: str) -> str:
         if found is None:
             body: dict[str, object] = {"name": SUBMISSIONS, "type": 0}
             found = GuildChannel.model_validate_json(await _post(session, path, body))
-        body = {"content": _WELCOME.format(board=board), "allowed_mentions": {"parse": []}}
-        await _post(session, f"channels/{found.id}/messages", body)
+        content, path = _WELCOME.format(board=board), f"channels/{found.id}/messages"
+        if content not in await _newest(session, path):
+            body = {"content": content, "allowed_mentions": {"parse": []}}
+            await _post(session, path, body)
         return f"https://discord.com/channels/{guild}/{found.id}"
+
+
+async def _newest(session: aiohttp.ClientSession, path: str) -> list[str]:
+    """Return the texts of a channel's newest messages; none if the bot may not read them."""
+    async with session.get(f"{path}?limit=50") as answer:
+        found = _MESSAGES.validate_json(await answer.read()) if answer.ok else ()
+        return [each.content for each in found]
 
 
 async def _post(session: aiohttp.ClientSession, path: str, body: dict[str, object]) -> bytes:

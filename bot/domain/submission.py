@@ -241,8 +241,8 @@ class RateLimit:
         limited = "an admin limited your submissions"
         if self.until is None:
             return f"{limited}: {self.reason}; ", {}
-        end = f"until {show_deadline(self.until)}"
-        return f"{limited} {end}: {self.reason}; ", {end: self.until}
+        end = show_deadline(self.until)
+        return f"{limited} until {end}: {self.reason}; ", {end: self.until}
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +264,8 @@ class Ban:
         words = "you are banned from submitting"
         if self.until is None:
             return UserError("banned", f"{words}: {self.reason}; contact an admin")
-        when = f"until {show_deadline(self.until)}"
-        message = f"{words} {when}: {self.reason}; contact an admin"
+        when = show_deadline(self.until)
+        message = f"{words} until {when}: {self.reason}; contact an admin"
         return UserError("banned", message, {when: self.until})
 
 

@@ -23,8 +23,12 @@ _VERDICTS = (Column("verdict"), Column("evaluations", numeric=True))
 
 def stats_report(stats: records.InstallationStats) -> Report:
     """Return the statistics, the queue first, because it is the most urgent."""
-    counts = Text(f"{stats.people} accounts, {stats.boards} boards")
+    counts = Text(f"{_counted(stats.people, 'account')}, {_counted(stats.boards, 'board')}")
     return Report("Statistics", (counts, *_queue(stats), *_last_two_weeks(stats)))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _queue(stats: records.InstallationStats) -> Iterator[Block]:
@@ -136,9 +140,9 @@ def _ago(then: datetime, now: datetime) -> str:
 
 _LIMITS = (Column("board"), Column("mode"), Column("most", numeric=True), Column("in"))
 _QUOTAS = (Column("board"), Column("GPU"), Column("of"), Column("most", numeric=True))
-_PAUSES = (Column("paused"), Column("why"))
-_OWN_LIMITS = (Column("who"), Column("account"), Column("most"), Column("why"))
-_BANS = (Column("who"), Column("account"), Column("why"))
+_PAUSES = (Column("paused"), Column("reason"))
+_OWN_LIMITS = (Column("who"), Column("account"), Column("most"), Column("reason"))
+_BANS = (Column("who"), Column("account"), Column("reason"))
 
 
 def submission_rules_report(rules: records.SubmissionRules) -> Report:

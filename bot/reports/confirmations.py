@@ -74,7 +74,7 @@ def confirmation_line(found: Confirmation) -> Text:
         ConfirmationState.SLOWER: f"not confirmed: {_difference(found.ratio)} than {holder}, who "
         "keeps the place",
         ConfirmationState.REFUSED: f"not ranked: {found.reason}",
-        ConfirmationState.UNDECIDED: f"not confirmed: {found.reason}, who is not displaced",
+        ConfirmationState.UNDECIDED: f"not confirmed: {found.reason}, which keeps its place",
         ConfirmationState.DROPPED: f"no confirmation: {found.reason}",
     }
     tones = {ConfirmationState.CONFIRMED: Tone.GOOD, ConfirmationState.REFUSED: Tone.BAD}

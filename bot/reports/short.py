@@ -263,13 +263,13 @@ def standings_side_by_side(
 ) -> Report:
     """Return the best of several GPU types of one board, each with its own ranks."""
     most = RANKS if len(leaderboards) < 3 else RANKS // 2
-    blocks: list[Block] = []
+    board, blocks = f"{leaderboards[0].board.name} on ", list[Block]()
     for each in leaderboards:
         best = next(_chunks(_ranks(each, each.entries, own), most, _NAME + 12), None)
-        blocks.append(Text(title_of_standings(each), Tone.STRONG))
+        blocks.append(Text(title_of_standings(each).removeprefix(board), Tone.STRONG))
         blocks.append(best or Text(_EMPTY, Tone.QUIET))
     gpus = ", ".join(each.gpu for each in leaderboards)
-    return Report(f"{leaderboards[0].board.name} on {gpus}", tuple(blocks))
+    return Report(f"{board}{gpus}", tuple(blocks))
 
 
 def _ranks(leaderboard: BoardStandings, entries: Sequence[Standing], own: int | None) -> Table:

@@ -144,10 +144,10 @@ async def _require_uncounted(
         return
     free_at = submitted[0].created_at + max(windows)
     if free_at > clock.now():
-        when = f"after {free_at:%Y-%m-%d %H:%M} UTC"
+        when = f"{free_at:%Y-%m-%d %H:%M} UTC"
         raise UserError(
             "counted",
-            f"limits still count your last submission; delete your account {when}",
+            f"limits still count your last submission; delete your account after {when}",
             {when: free_at},
         )
 

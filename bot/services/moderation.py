@@ -74,7 +74,7 @@ async def reset_name(store: Store, decision: Decision, identity: str) -> Person:
     if not person.handle:
         raise UserError("no-handle", "Podium knows no user name of this person to show instead")
     if not person.name_can_be_reset:
-        raise UserError("same-name", f"{person.name} is this person's user name already")
+        raise UserError("same-name", f"this person is already shown as {person.name}")
     noted = replace(decision, reason=f"{person.name}: {decision.reason}")
     async with _audited(store, noted, "reset-name", f"person {identity}") as tx:
         if await tx.people.reset_name(person) is None:

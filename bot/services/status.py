@@ -257,10 +257,10 @@ def _hidden(submission: SubmissionId, board: Board, consent: SourceVisibility) -
     if board.access.source is SourceVisibility.NEVER:
         return UserError("hidden-source", f"{owned}, and its board never shows sources to others")
     if board.deadline is None:
-        message = f"{owned}; its board shows sources to others after its deadline, and has none yet"
+        message = f"{owned}; its board shows sources to others after its deadline, but has none"
         return UserError("hidden-source", message)
-    when = f"after {show_deadline(board.deadline)}"
-    message = f"{owned}; its board shows sources to others {when}, its deadline"
+    when = show_deadline(board.deadline)
+    message = f"{owned}; its board shows sources to others after {when}, its deadline"
     return UserError("hidden-source", message, {when: board.deadline})
 
 

@@ -103,7 +103,7 @@ async def test_a_reset_name_is_recorded_told_and_not_chosen_again(scene: Scene) 
 async def test_a_name_that_is_the_handle_cannot_be_reset(scene: Scene) -> None:
     decision = moderation.Decision(scene.ada.id, "x")
     await scene.store.people.ensure("discord:2", "Mallory", "mallory")
-    with pytest.raises(UserError, match="is this person's user name already"):
+    with pytest.raises(UserError, match="is already shown as Mallory"):
         await moderation.reset_name(scene.store, decision, "discord:2")
     with pytest.raises(UserError, match="knows no user name"):
         await moderation.reset_name(scene.store, decision, scene.ada.identity)

@@ -309,7 +309,7 @@ async def _show(answer: InteractionReply, number: SubmissionId) -> None:
     context = context_of(answer.interaction)
     seen = await moderation.look(context.store, context.clock, decision, number)
     report = await asyncio.to_thread(status_report, seen.status, machine=False)
-    who = "" if seen.person is None else f"{seen.person.name} ({seen.person.identity})"
+    who = "" if seen.person is None else seen.person.distinct_name
     source = Attachment(seen.source.file_name, seen.source.text.encode())
     blocks = (Text(f"Submitted by {who}"), *report.blocks, source)
     view = None if seen.status.is_final else buttons.stop_button(number)

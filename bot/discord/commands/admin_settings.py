@@ -280,29 +280,32 @@ def _subject(channel: discord.TextChannel) -> str:
 
 
 @app_commands.command(description="Choose the channel that is told when something is wrong")
-@app_commands.describe(channel="The channel, which only admins should see (default: no channel)")
-async def alerts(interaction: Interaction, channel: discord.TextChannel | None = None) -> None:
+@app_commands.describe(
+    channel="The channel, which only admins should see (default: show the present one)",
+    off="Tell no channel",
+)
+async def alerts(
+    interaction: Interaction, *, channel: discord.TextChannel | None = None, off: bool = False
+) -> None:
     """Tell it of lost workers, stuck queues, cards out of service and near-identical sources."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, "")
         context, guild = context_of(interaction), interaction.guild_id or 0
         if channel is not None:
             _require_writable(channel)
-        part = "" if channel is None else str(channel.id)
-        subject = f"guild {guild}" if channel is None else _subject(channel)
-        async with context.store.transaction() as tx:
-            await tx.moderation.keep_part(roles.guild_key(guild), ALERTS, part)
-            await tx.audit.record(decision.actor, "alerts", subject, "")
-        await context.snapshot.refresh(context.store)
-        if channel is None:
-            await answer.conclude("No channel is told of alerts.")
-            return
-        words = "" if not _everyone_sees(channel) else " Every member of this server can read it."
-        await answer.conclude(f"{channel.mention} is told of alerts.{words}")
-
-
-def _everyone_sees(channel: discord.TextChannel) -> bool:
-    return channel.permissions_for(channel.guild.default_role).view_channel
+        if channel is not None or off:
+            part = "" if channel is None else str(channel.id)
+            subject = f"guild {guild}" if channel is None else _subject(channel)
+            async with context.store.transaction() as tx:
+                await tx.moderation.keep_part(roles.guild_key(guild), ALERTS, part)
+                await tx.audit.record(decision.actor, "alerts", subject, "")
+            await context.snapshot.refresh(context.store)
+        parts = await context.store.moderation.parts()
+        part = parts.get((roles.guild_key(guild), ALERTS), "")
+        words = f"<#{part}> is told of alerts." if part else "No channel is told of alerts."
+        if channel and channel.permissions_for(channel.guild.default_role).view_channel:
+            words += " Every member of this server can read it."
+        await answer.conclude(words)
 
 
 def _require_writable(channel: discord.TextChannel) -> None:

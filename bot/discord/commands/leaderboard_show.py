@@ -163,9 +163,14 @@ def command_lines(tree: Tree, rights: Collection[str]) -> Iterator[str]:
     for group, names in groups.items():
         yield f"**/{group}** {' '.join(names)}"
     for kind, action in _MENUS.items():
-        for menu in tree.get_commands(type=kind):
-            if menu.default_permissions is None or roles.ADMIN in rights:
-                yield f"{action} > Apps > `{menu.name}`"
+        menus = tree.get_commands(type=kind)
+        names = [
+            f"`{menu.name}`"
+            for menu in menus
+            if menu.default_permissions is None or roles.ADMIN in rights
+        ]
+        if names:
+            yield f"{action} > Apps > {' '.join(names)}"
 
 
 def may_use(command: app_commands.Command[Any, ..., Any], rights: Collection[str]) -> bool:
@@ -177,6 +182,6 @@ def may_use(command: app_commands.Command[Any, ..., Any], rights: Collection[str
 
 
 _MENUS = {
-    discord.AppCommandType.message: "Right-click a message",
-    discord.AppCommandType.user: "Right-click a person",
+    discord.AppCommandType.message: "Right-click or hold a message",
+    discord.AppCommandType.user: "Right-click or hold a person",
 }

@@ -107,7 +107,8 @@ async def notices(
         }
         kinds = await notify.set_notifications(context.store, person.identity, choices)
         await answer.conclude(
-            f"You get notifications about: {notifications.describe_kinds(kinds)}."
+            f"You get notifications about: {notifications.describe_kinds(kinds)}. "
+            "This command's options switch each on or off."
         )
 
 

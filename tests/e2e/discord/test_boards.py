@@ -52,7 +52,7 @@ async def test_a_zip_becomes_a_board_that_everyone_hears_of(stage: Scene) -> Non
     )
     assert "5 tests, 2 benchmarks" in (await run.final()).text
     asked = await stage.carol.sees("Choose the board's GPU types", stage.submissions)
-    await stage.carol.select(asked.select("CPU"), ["CPU"])
+    await stage.carol.select(asked.select("GPU types: CPU"), ["CPU"])
     pressed = await stage.carol.click(asked, "Check and publish")
     thread = await stage.carol.sees_thread("Check 1: adding", within=30)
     live = await stage.carol.sees("Checking the task of adding", thread)

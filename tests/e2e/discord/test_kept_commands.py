@@ -40,7 +40,7 @@ async def submitted(stage: Scene, form: str) -> Interaction:
             return await stage.alice.message_command(form, message)
     if form == BUTTON:
         asked = await (await stage.submit(stage.alice, mode="test")).final()
-        await stage.alice.select(asked.select("CPU to H100"), ["H100"])
+        await stage.alice.select(asked.select("GPU types: CPU to H100"), ["H100"])
         with faults.during(lost()):
             return await stage.alice.click(asked, "Submit")
     with faults.during(lost()):

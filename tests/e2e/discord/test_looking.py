@@ -28,7 +28,7 @@ async def test_an_admin_reads_any_report_and_source_and_that_is_recorded(stage: 
     number = await stored(stage, stage.bob, "time_us=5", "mine.py")
     await stage.bob.sees(f"submission #{number}", stage.submissions, within=SHOWN_S)
     seen = await (await stage.carol.slash("admin submission look", id=number)).final()
-    assert f"Submitted by Bob (discord:{stage.bob.id})" in seen.text
+    assert "Submitted by Bob (@bob)" in seen.text
     assert "passed, ranked on CPU" in seen.text
     assert b"custom_kernel" in seen.file("mine.py").data
     refused = await said(stage.dana, "admin submission look", id=number)

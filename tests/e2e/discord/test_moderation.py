@@ -292,3 +292,16 @@ async def test_a_channel_is_allowed_and_forbidden_and_a_refusal_leaves_no_record
     found = [row["action"] for row in rows if row["action"].startswith("channel-")]
     assert sorted(found) == ["channel-allow", "channel-forbid"]
     stage.server.assert_clean()
+
+
+async def test_the_channel_for_alerts_is_shown_and_stays_until_it_is_switched_off(
+    stage: Scene,
+) -> None:
+    room, carol = stage.submissions, stage.carol
+    assert await said(carol, "admin alerts") == "No channel is told of alerts."
+    told = f"<#{room.id}> is told of alerts."
+    chosen = await said(carol, "admin alerts", channel=room)
+    assert chosen == f"{told} Every member of this server can read it."
+    assert await said(carol, "admin alerts") == told
+    assert await said(carol, "admin alerts", off=True) == "No channel is told of alerts."
+    stage.server.assert_clean()

@@ -16,6 +16,7 @@ from tests.e2e.discord.test_limits import database
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
 NEWS_S = 30
+OPTIONS = "This command's options switch each on or off."
 CLOSED_DMS = 50007
 MESSAGES = "/channels/{channel_id}/messages"
 
@@ -39,7 +40,7 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
     hall = stage.guild.create_channel("records")
     assert "records" in await _said(stage.carol, "admin notices", channel=hall, record=True)
     told = await _said(stage.alice, "profile notices", lost_rank=True)
-    assert told == "You get notifications about: ranks that you lose."
+    assert told == "You get notifications about: ranks that you lose. " + OPTIONS
     await _ranked(stage, stage.alice, 50)
     first = await stage.bob.sees("Record on identity (CPU)", hall, within=NEWS_S)
     assert "Alice takes 50.00 µs" in first.text
@@ -61,7 +62,7 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
 
 async def test_who_takes_the_wish_back_hears_no_more(stage: Scene) -> None:
     told = await _said(stage.alice, "profile notices", lost_rank=False)
-    assert told == "You get notifications about: nothing."
+    assert told == "You get notifications about: nothing. " + OPTIONS
     before = len(stage.alice.dms)
     await _ranked(stage, stage.bob, 30)
     hall = next(each for each in stage.guild.channels if each.name == "records")

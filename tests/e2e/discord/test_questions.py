@@ -59,7 +59,7 @@ async def replaced(stage: Scene, asked: Message, text: str) -> None:
 async def test_a_question_outlasts_the_bot_that_asked(stage: Scene) -> None:
     asked = await asked_for_gpus(stage)
     await restarted(stage)
-    await stage.alice.select(asked.select("CPU to H100"), ["H100"])
+    await stage.alice.select(asked.select("GPU types: CPU to H100"), ["H100"])
     pressed = await stage.alice.click(asked, "Submit")
     assert pressed.latency < 1
     await replaced(stage, asked, "test on H100")
@@ -67,7 +67,7 @@ async def test_a_question_outlasts_the_bot_that_asked(stage: Scene) -> None:
 
 async def test_a_question_is_answered_once_and_its_menu_goes(stage: Scene) -> None:
     asked = await asked_for_gpus(stage)
-    await stage.alice.select(asked.select("CPU to H100"), ["H100"])
+    await stage.alice.select(asked.select("GPU types: CPU to H100"), ["H100"])
     clicks = [stage.alice.click(asked, "Submit") for _ in range(2)]
     first, second = await asyncio.gather(*clicks)
     first.repeat()
@@ -79,7 +79,7 @@ async def test_a_question_is_answered_once_and_its_menu_goes(stage: Scene) -> No
 
 async def test_a_click_that_a_killed_bot_had_is_done_once(stage: Scene) -> None:
     asked = await asked_for_gpus(stage)
-    await stage.alice.select(asked.select("CPU to H100"), ["CPU"])
+    await stage.alice.select(asked.select("GPU types: CPU to H100"), ["CPU"])
     fault = Fault("POST", CALLBACK, status=None, carried_out=True)
     with stage.server.faults.during(fault):
         pressed = await stage.alice.click(asked, "Submit")

@@ -168,7 +168,7 @@ async def test_a_question_is_answered_by_the_copy_that_asked(open_folder_root: P
             run = await submit(pair.alice, "time_us=9", mode="test")
             asked = await run.final()
             await asyncio.sleep(THINKS_S)
-            chosen = await pair.alice.select(asked.select("CPU to H100"), ["H100"])
+            chosen = await pair.alice.select(asked.select("GPU types: CPU to H100"), ["H100"])
             assert chosen.latency < ANSWERED_S
             pressed = await pair.alice.click(asked, "Submit")
             await says(pair, asked, "is stored: test on H100")

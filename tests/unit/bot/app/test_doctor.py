@@ -90,7 +90,7 @@ async def test_a_refused_token_has_to_be_mended() -> None:
 async def test_a_bot_without_a_guild_gets_its_link() -> None:
     server = await discord_with()
     found, _boards = await examine_discord(door(server))
-    assert found.detail == "podium is in no guild"
+    assert found.detail == "podium is in no server"
     assert "client_id=17" in found.remedy
     await server.close()
 
@@ -101,8 +101,8 @@ async def test_each_guild_is_told_what_the_bot_lacks_there() -> None:
     server = await discord_with(good=needed_permissions().value, bad=less.value)
     found = {each.name: each for each in await examine_discord(door(server))}
     assert (found["Discord"].found, found["Discord"].detail) == (True, "podium, in good, bad")
-    assert found["Discord guild bad"].detail == "the bot lacks Manage Threads"
-    assert found["Discord rights"].detail == "give rights in every guild of this private bot"
+    assert found["Discord server bad"].detail == "the bot lacks Manage Threads"
+    assert found["Discord rights"].detail == "give rights in every server of this private bot"
     assert found["Discord admins in good"].found
     hidden = found["Discord admins in bad"]
     assert "lacks Manage Threads" in hidden.detail

@@ -100,6 +100,7 @@ def test_what_is_long_becomes_a_file_and_nothing_is_cut() -> None:
 
 def test_more_files_than_a_message_takes_come_with_further_messages() -> None:
     files = tuple(Attachment(f"{n}.txt", b"x") for n in range(23))
+    assert message_drafts(Report("r", files))[0].content == "**r**"  # Discord names the files
     found = message_drafts(Report("r", files))
     assert [len(draft.files) for draft in found] == [FILES, FILES, 3]
     assert [each.name for draft in found for each in draft.files] == [each.name for each in files]

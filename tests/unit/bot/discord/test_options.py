@@ -37,8 +37,8 @@ def test_menus_take_25_each_and_four_fit() -> None:
 
 
 def test_a_menu_says_what_it_holds() -> None:
-    assert menu_label(["A", "B", "C"]) == "A to C"
-    assert menu_label(["A"]) == "A"
+    assert menu_label(["A", "B", "C"]) == "GPU types: A to C"
+    assert menu_label(["A"]) == "GPU types: A"
 
 
 async def test_a_typed_number_is_read_once_for_all_admins(

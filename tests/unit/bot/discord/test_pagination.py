@@ -34,6 +34,19 @@ def test_a_decision_names_people_of_discord_to_be_clicked_on() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("subject", "shown"),
+    [
+        ("every board, test, person discord:17", "every board, test, <@17>"),
+        ("channel 5 of guild 6", "<#5>"),
+        ("board channel 5", "board channel 5"),
+    ],
+)
+def test_a_decision_names_what_it_is_about_without_numbers(subject: str, shown: str) -> None:
+    entry = NamedAuditEntry(replace(ROW, subject=subject, reason=""), "Ada")
+    assert audit_line(entry, 200).endswith(f"**Ada** ban {shown}")
+
+
 def test_a_page_of_long_words_still_fits_into_a_message() -> None:
     long = NamedAuditEntry(replace(ROW, subject="*" * 300, reason="*" * 300), "*" * 300)
     page = _fit_page(lambda width: (audit_line(long, width) for _ in range(8)))

@@ -70,6 +70,7 @@ async def test_who_wants_it_is_told_once_and_only_they_are_notified(room: Room) 
     (told,) = notices(room.thread)
     assert told.content.startswith(f"<@{room.bob.id}>, your result is ready: submission #")
     assert f"#{submission.id} kernel.py on vectoradd" in told.content
+    assert told.content.endswith("on vectoradd\n🟢 CPU: passed")
     assert told.pings == {room.bob.id}
     assert [each.label for each in told.buttons] == [NO_MORE]
     assert room.thread.messages[-1] is told

@@ -309,7 +309,7 @@ async def test_the_click_of_a_question_is_done_with_the_choice(room: Room) -> No
     wide = await publish(place.store, place.clock, PublishRequest(place.ada), task)
     asked = await room.alice.slash(COMMAND, script=KERNEL, leaderboard_name="wide")
     menus = await asked.final()
-    await room.alice.select(menus.select("CPU to L4"), ["L4"])
+    await room.alice.select(menus.select("GPU types: CPU to L4"), ["L4"])
     with room.server.faults.during(
         Fault("POST", CALLBACK, status=None, carried_out=True)
     ) as unanswered:

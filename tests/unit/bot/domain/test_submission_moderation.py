@@ -4,7 +4,8 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.ids import BoardId, PersonId
-from bot.domain.submission import RateLimit
+from bot.domain.submission import Ban, RateLimit
+from bot.domain.times import show_deadline
 from runners.contract.task import Mode
 from tests.doubles.factories import NOON
 
@@ -33,10 +34,18 @@ def test_a_limit_of_one_person_says_why_and_until_when() -> None:
     assert limit.refusal(NOON, NOON).message == f"{told}; submit again in 60 min"
     end = NOON + timedelta(minutes=5)
     refusal = replace(limit, until=end).refusal(NOON, NOON)
-    assert "submissions until 2026" in refusal.message
+    assert f"submissions until {show_deadline(end)}: a flood" in refusal.message
     assert "submit again in 5 min" in refusal.message
-    assert set(refusal.moments.values()) == {end}
+    assert refusal.moments == {show_deadline(end): end, "in 5 min": end}
     assert all(words in refusal.message for words in refusal.moments)
+
+
+def test_a_ban_says_until_when_it_lasts() -> None:
+    end = NOON + HOUR
+    refusal = Ban("a flood", end).refusal
+    told = f"you are banned from submitting until {show_deadline(end)}: a flood; contact an admin"
+    assert refusal.message == told
+    assert refusal.moments == {show_deadline(end): end}
 
 
 def test_a_limit_that_lifts_this_moment_still_names_a_time() -> None:

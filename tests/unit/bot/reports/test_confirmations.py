@@ -49,7 +49,7 @@ MET = replace(WAITING, rival=SubmissionId(7), rival_name="ada", run=SubmissionId
             "not confirmed: 1.00 % ± 0.20 slower than #7 by ada, who keeps the place",
         ),
         (replace(MET, state=ConfirmationState.REFUSED, reason="it crashed"), "not ranked: it"),
-        (replace(MET, state=ConfirmationState.UNDECIDED, reason="no"), "who is not displaced"),
+        (replace(MET, state=ConfirmationState.UNDECIDED, reason="no"), "which keeps its place"),
         (replace(MET, state=ConfirmationState.DROPPED, reason="late"), "no confirmation: late"),
     ],
 )

@@ -116,4 +116,6 @@ def test_the_best_of_several_gpu_types_fit_into_a_message(gpus: int, rows: int) 
     report = standings_side_by_side(found)
     tables = [block for block in report.blocks if isinstance(block, Table)]
     assert [len(table.rows) for table in tables] == [rows] * gpus
+    headings = [block.text for block in report.blocks if isinstance(block, Text)]
+    assert headings == [each.gpu for each in found]  # the title has the board
     assert len(message_drafts(report)) == 1
