@@ -346,7 +346,7 @@ async def hidden_but_for_who_has_the_link(ada: Person, podium: Podium, browser: 
         await hedy.click(hedy.button("Join"))
         await expect(hedy.page.get_by_role("heading", level=1)).to_have_text("doubling")
     await page.goto("/edit/doubling")
-    await expect(page.get_by_text("1 of 1 person invited")).to_be_visible()
+    await expect(page.get_by_text("1 of 1 person joined")).to_be_visible()
     await ada.click(page.get_by_role("button", name="Revoke"))
     await expect(page.get_by_text("The invite link no longer works")).to_be_visible()
     await ada.look()

@@ -189,7 +189,8 @@ class ByDiscord:
         answer = await run.final()
         if gpu is not None:
             await self.person.select(answer, [gpu])
-            answer = await (await self.person.click(answer, "Submit")).final()
+            await self.person.click(answer, "Submit")
+            await self.person.world.wait_for(lambda: "is stored" in answer.text, 30)
         stored = re.search(r"Submission #(\d+) is stored", answer.text)
         assert stored is not None, answer.text
         return int(stored[1])

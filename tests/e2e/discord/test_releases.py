@@ -365,7 +365,7 @@ async def test_sixty_gpu_types_are_offered_and_any_can_be_chosen() -> None:
         await run.final()
         asked = await stage.carol.sees("Choose the board's GPU types", stage.submissions)
         await stage.carol.select(asked.select("GPU types: CPU to G23"), ["G03", "G11"])
-        await stage.carol.select(asked.select("G49 to G59"), ["G59"])
+        await stage.carol.select(asked.select("GPU types: G49 to G59"), ["G59"])
         await (await stage.carol.click(asked, "Check and publish")).final()
         await stage.carol.sees("wide on G03, G11, G59 is published", within=60)
         stage.server.assert_clean()

@@ -137,12 +137,12 @@ async def test_several_gpu_types_are_shown_at_once(stage: Scene) -> None:
     page = await shown(stage, stage.alice, gpu="L4, H100")
     assert page.text.index("identity on L4") < page.text.index("90.00 µs")
     assert "10.00 µs" in page.text
-    await stage.alice.select(page.select("H100 to CPU"), ["H100", "CPU"])
+    await stage.alice.select(page.select("GPU types: H100 to CPU"), ["H100", "CPU"])
     await stage.alice.sees("identity on H100, CPU", within=10)
     assert "100.0 µs" in page.text
     assert "110.0 µs" not in page.text
     assert "no ranked submissions yet" in page.text
-    await stage.alice.select(page.select("H100 to CPU"), ["L4"])
+    await stage.alice.select(page.select("GPU types: H100 to CPU"), ["L4"])
     await stage.alice.sees("identity on L4", within=10)
     stage.server.assert_clean()
 
@@ -150,12 +150,12 @@ async def test_several_gpu_types_are_shown_at_once(stage: Scene) -> None:
 async def test_a_menu_leads_to_the_other_gpu_types(stage: Scene) -> None:
     page = await shown(stage, stage.alice)
     (before,) = page.files
-    await stage.alice.select(page.select("H100 to CPU"), ["L4"])
+    await stage.alice.select(page.select("GPU types: H100 to CPU"), ["L4"])
     await stage.server.wait_for(lambda: "identity on L4" in page.text, 10)
     assert "80.00 µs" in page.text
     (after,) = page.files
     assert after.data != before.data
-    await stage.alice.select(page.select("H100 to CPU"), ["CPU"])
+    await stage.alice.select(page.select("GPU types: H100 to CPU"), ["CPU"])
     await stage.server.wait_for(lambda: "no ranked submissions yet" in page.text, 10)
     assert page.files == []
     stage.server.assert_clean()
@@ -204,6 +204,6 @@ async def test_pages_turn_after_a_restart(stage: Scene) -> None:
     await stage.bot.start(60)
     await stage.alice.click(page, "Next")
     await stage.server.wait_for(lambda: "page 2 of" in page.text, 10)
-    await stage.alice.select(page.select("H100 to CPU"), ["L4"])
+    await stage.alice.select(page.select("GPU types: H100 to CPU"), ["L4"])
     await stage.server.wait_for(lambda: "identity on L4" in page.text, 10)
     stage.server.assert_clean()
