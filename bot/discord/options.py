@@ -1,6 +1,6 @@
 """Options of commands with autocompletion; parts of menus and forms."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -162,10 +162,23 @@ def split_into_menus(gpus: Sequence[str]) -> list[Sequence[str]]:
     return [gpus[start : start + MOST_CHOICES] for start in range(0, end, MOST_CHOICES)]
 
 
-def menu_label(gpus: Sequence[str]) -> str:
-    """Return what a menu offers: its range of GPU types."""
+def gpu_menu(
+    custom_id: str, gpus: Sequence[str], chosen: Collection[str] = (), *, least: int = 1, most: int
+) -> discord.ui.Select[Any]:
+    """Return a menu of these GPU types, of which `least` to `most` can be chosen."""
     span = f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else "".join(gpus)
-    return f"GPU types: {span}"
+    return discord.ui.Select(
+        custom_id=custom_id,
+        placeholder=f"GPU types: {span}",
+        min_values=least,
+        max_values=most,
+        options=[discord.SelectOption(label=each, default=each in chosen) for each in gpus],
+    )
+
+
+def offered_values(item: discord.ui.Item[Any]) -> list[str]:
+    """Return what a menu of a message offers; nothing for another component."""
+    return [each.value for each in item.options] if isinstance(item, discord.ui.Select) else []
 
 
 FormField: TypeAlias = discord.ui.Label[Any]

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from bot.discord.context import Interaction, context_of, interaction_key
 from bot.discord.interaction_claims import EXPIRED, replacing
-from bot.discord.options import menu_label, split_into_menus
+from bot.discord.options import gpu_menu, offered_values, split_into_menus
 from bot.discord.responses import InteractionReply
 from bot.discord.roles import user_credential
 from bot.domain.errors import UserError
@@ -85,16 +85,8 @@ class GpuSelect(
     def __init__(
         self, question: int, place: int, gpus: Sequence[str], chosen: Sequence[str] = ()
     ) -> None:
-        menu: discord.ui.Select[Any] = discord.ui.Select(
-            custom_id=f"podium:question:gpus:{question}:{place}",
-            placeholder=menu_label(gpus),
-            min_values=0,
-            max_values=len(gpus),
-            options=[
-                discord.SelectOption(label=gpu, value=gpu, default=gpu in chosen) for gpu in gpus
-            ],
-        )
-        super().__init__(menu)
+        custom_id = f"podium:question:gpus:{question}:{place}"
+        super().__init__(gpu_menu(custom_id, gpus, chosen, least=0, most=len(gpus)))
         self.question = question
         self.place = place
 
@@ -104,15 +96,12 @@ class GpuSelect(
         cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
     ) -> Self:
         del interaction
-        offered = (
-            [each.value for each in item.options] if isinstance(item, discord.ui.Select) else []
-        )
-        return cls(int(match["question"]), int(match["place"]), offered or ["?"])
+        return cls(int(match["question"]), int(match["place"]), offered_values(item) or ["?"])
 
     @override
     async def callback(self, interaction: Interaction) -> None:
         """Keep the choice until the button is pressed."""
-        offered = [each.value for each in self.item.options]
+        offered = offered_values(self.item)
         picked = [each for each in offered if each in self.item.values]
         async with replacing(interaction) as answer:
             question = await _find(answer, self.question)

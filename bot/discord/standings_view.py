@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from bot.discord.context import Interaction, context_of
 from bot.discord.interaction_claims import replacing
-from bot.discord.options import MOST_CHOICES, MOST_MENUS, menu_label, split_into_menus
+from bot.discord.options import MOST_CHOICES, MOST_MENUS, gpu_menu, offered_values, split_into_menus
 from bot.discord.roles import viewer_of
 from bot.domain.ids import BoardId, PersonId
 from bot.domain.leaderboard import Season
@@ -152,15 +152,8 @@ class StandingsGpuSelect(
     def __init__(
         self, board: BoardId, number: int, gpus: Sequence[str], chosen: Collection[str] = ()
     ) -> None:
-        menu: discord.ui.Select[Any] = discord.ui.Select(
-            custom_id=f"podium:gpus:{board}:{number}",
-            placeholder=menu_label(gpus),
-            max_values=min(MAX_GPUS_AT_ONCE, len(gpus)),
-            options=[
-                discord.SelectOption(label=gpu, value=gpu, default=gpu in chosen) for gpu in gpus
-            ],
-        )
-        super().__init__(menu)
+        most = min(MAX_GPUS_AT_ONCE, len(gpus))
+        super().__init__(gpu_menu(f"podium:gpus:{board}:{number}", gpus, chosen, most=most))
         self.board = board
 
     @override
@@ -169,9 +162,7 @@ class StandingsGpuSelect(
         cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
     ) -> Self:
         del interaction
-        options = item.options if isinstance(item, discord.ui.Select) else []
-        board = BoardId(int(match["board"]))
-        return cls(board, int(match["number"]), [option.value for option in options])
+        return cls(BoardId(int(match["board"])), int(match["number"]), offered_values(item))
 
     @override
     async def callback(self, interaction: Interaction) -> None:

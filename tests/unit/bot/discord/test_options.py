@@ -7,7 +7,7 @@ import pytest
 
 from bot.discord import options
 from bot.discord.context import DiscordContext
-from bot.discord.options import choices, gpu_names, menu_label, split_into_menus
+from bot.discord.options import choices, gpu_menu, gpu_names, split_into_menus
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission
 from tests.doubles.asked import asked
@@ -37,8 +37,8 @@ def test_menus_take_25_each_and_four_fit() -> None:
 
 
 def test_a_menu_says_what_it_holds() -> None:
-    assert menu_label(["A", "B", "C"]) == "GPU types: A to C"
-    assert menu_label(["A"]) == "GPU types: A"
+    assert gpu_menu("x", ["A", "B", "C"], most=3).placeholder == "GPU types: A to C"
+    assert gpu_menu("x", ["A"], most=1).placeholder == "GPU types: A"
 
 
 async def test_a_typed_number_is_read_once_for_all_admins(
