@@ -91,8 +91,8 @@ def _load(wanted: CommandHelp, application: TyperGroup) -> None:
 
 
 def _name(function: str) -> str:
-    """Return the name of a function's command: Python reserves `import`, so it is `import_`."""
-    return function.removesuffix("_")
+    """Return the name of a function's command: `import_` is `import`, which Python reserves."""
+    return function.removesuffix("_").replace("_", "-")
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so

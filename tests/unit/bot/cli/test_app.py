@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self, cast
 
 import pytest
+from typer.core import TyperGroup
 
 from bot.app.installation import Installation
 from bot.cli import commands
@@ -108,6 +109,12 @@ def test_the_list_of_commands_loads_nothing_that_runs_them() -> None:
 
 def test_the_list_of_commands_needs_no_settings() -> None:
     assert _started(["--help"], {"PODIUM_HTTP_PORT": "nonsense"}).returncode == 0
+
+
+def test_the_words_of_a_command_are_joined_as_the_documentation_has_them() -> None:
+    group = build("person").commands["person"]
+    assert isinstance(group, TyperGroup)
+    assert list(group.commands) == ["reset-name"]
 
 
 def test_a_bug_before_anything_is_opened_is_logged_on_stderr_alone() -> None:
