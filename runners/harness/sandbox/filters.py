@@ -149,6 +149,7 @@ _MINCORE = (27, 232)
 _PRCTL = (157, 167)
 _PRLIMIT = (302, 261)
 _SETSOCKOPT = (54, 208)
+_SETXATTR, _LSETXATTR, _FSETXATTR, _SETXATTRAT = (188, 5), (189, 6), (190, 7), (463, 463)
 _SOCKET = (41, 198)
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -265,6 +266,15 @@ def _refuse_options() -> list[Instruction]:
     ]
 
 
+def _refuse_attributes(column: int) -> list[Instruction]:
+    """Refuse extended attributes, as a file system without them does, which programs expect.
+
+    An access list of a file in memory may take 128 KiB, which no limit or watchdog counts.
+    """
+    calls = (_SETXATTR, _LSETXATTR, _FSETXATTR, _SETXATTRAT)
+    return [step for each in calls for step in _refuse(each[column], errno.EOPNOTSUPP)]
+
+
 def _refuse_terminal_injection() -> list[Instruction]:
     return [
         (_IF_EQUAL, 1, 0, _TIOCSTI),
@@ -295,6 +305,7 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
         if number is not None:
             program += _refuse(number, errno.EPERM)
     program += _refuse(_CLONE3[column], errno.ENOSYS)  # glibc then uses clone, with visible flags
+    program += _refuse_attributes(column)
     if not gpu:
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
     program += _on_argument(_CLONE[column], 0, _refuse_namespaces_and_siblings())

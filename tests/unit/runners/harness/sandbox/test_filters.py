@@ -158,6 +158,14 @@ def test_clone3_is_answered_as_unknown(machine: str) -> None:
 
 
 @BOTH
+def test_extended_attributes_are_refused_as_by_a_file_system_without_them(machine: str) -> None:
+    calls = {"x86_64": (188, 189, 190, 463), "aarch64": (5, 6, 7, 463)}[machine]
+    assert {verdict(machine, each) for each in calls} == {REFUSED | errno.EOPNOTSUPP}
+    read_and_removed = {"x86_64": (191, 197), "aarch64": (8, 14)}[machine]
+    assert {verdict(machine, each) for each in read_and_removed} == {ALLOW}
+
+
+@BOTH
 @given(family=st.integers(0, 60))
 def test_only_ordinary_socket_families_are_allowed(machine: str, family: int) -> None:
     number = {"x86_64": 41, "aarch64": 198}[machine]

@@ -256,6 +256,20 @@ def test_one_round_that_is_slow_on_purpose_makes_no_tie_where_the_machine_slows_
         assert (as_theirs.ratio < 1, as_theirs.is_tie) == (True, tie)
 
 
+def test_two_rounds_of_five_that_are_slow_on_purpose_make_no_tie_either() -> None:
+    steady = [100.0, 141.0, 81.0, 115.0, 76.0, 127.0, 92.0, 84.0]
+    paces = (
+        [1.021, 1.6, 1.02, 1.62, 1.019, 1.021, 1.6, 1.02],
+        [1.001, 1.6, 0.998, 1.62, 1.0, 1, 1.6, 1],
+    )
+    for by, tie in zip(paces, (False, True), strict=True):
+        times = [one * slower for one, slower in zip(steady, by, strict=True)]
+        as_ours = pairs.ratio_of(list(zip(rounds_of(*times), rounds_of(*steady), strict=True)))
+        as_theirs = pairs.ratio_of(list(zip(rounds_of(*steady), rounds_of(*times), strict=True)))
+        assert (as_ours.ratio > 1, as_ours.is_tie) == (True, tie)
+        assert (as_theirs.ratio < 1, as_theirs.is_tie) == (True, tie)
+
+
 def test_a_short_kernel_that_refused_trains_counts_with_what_a_window_hides() -> None:
     (short,) = rounds_of(10.0)
     assert own_value(short) == pytest.approx(10_000)
