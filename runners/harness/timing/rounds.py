@@ -154,6 +154,8 @@ class Round:
     """On the CPU: the windows of calls that waited for other processes."""
     left_out_ns: float = 0.0
     """How long these calls waited."""
+    repeated: list[float] = field(default_factory=list)
+    """The windows of discarded calls; a thread that ends slowly makes any call such a one."""
     others_ns: Callable[[], float] = float
     """On the CPU: how much CPU time other processes have used since the round began."""
     reference_windows: list[float] = field(default_factory=list)
@@ -191,12 +193,14 @@ class Round:
         self.overheads_during.append(overhead_ns)
         self.calibration_cpu_ns.append(cpu_ns)
 
-    def discard(self, why: Exception) -> None:
+    def discard(self, why: Exception, window_ns: float | None = None) -> None:
         """Discard a disturbed call; raise `why` if more than `DISCARDS_MOST` had the same reason.
 
         Calls that were late or slowed by the machine do not count.
         """
         self.discarded += 1
+        if window_ns is not None:
+            self.repeated.append(window_ns)
         self.suspicions[type(why)] += 1
         if self.suspicions[type(why)] > DISCARDS_MOST:
             raise why
@@ -260,11 +264,13 @@ class Round:
     def choosable(self) -> float:
         """By how much the bound in ns may be too low because a candidate chose the calls left out.
 
-        With it, the round's time is at least what it would be if no call had been left out.
+        With it, the round's time is at least what it would be if no call had been left out, nor
+        repeated.
         """
-        if not self.left_out:
+        chosen = self.left_out + self.repeated
+        if not chosen or self.trains is not None:  # trains replace the single calls
             return 0.0
-        return max(0.0, median(self.windows + self.left_out) - median(self.windows))
+        return max(0.0, median(self.windows + chosen) - median(self.windows))
 
     @property
     def reference(self) -> float | None:

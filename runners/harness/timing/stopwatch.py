@@ -276,9 +276,10 @@ class WorkloadTimer(WorkloadCalls):
                 calibration = self._calibration_call(calibrator)
         candidate.handle.verify_frozen(self.deadline)
         if candidate.handle.process.ran_while_frozen > ran_while_frozen:
-            result.discard(VerdictError(Verdict.DISALLOWED, RUNS_AFTER_CALLS))
+            why = VerdictError(Verdict.DISALLOWED, RUNS_AFTER_CALLS)
+            result.discard(why, called.window_ns)
         elif calibration and result.disturbed_by(calibrator.overhead(calibration)):
-            result.discard(DisturbedError(result))
+            result.discard(DisturbedError(result), called.window_ns)
         elif called.late:
             candidate.ahead = result.discard_late()
         elif reasons := candidate.slowed_by():

@@ -5,9 +5,19 @@ import math
 import pytest
 
 from runners.contract.evaluation import StopReason
+from runners.contract.verdict import Verdict
 from runners.harness.timing import clocks
 from runners.harness.timing.intervals import log_interval, trimmed_interval
-from runners.harness.timing.rounds import CALM_LEAST, LEFT_OUT, WAITED, WAITED_NS, Round, waited
+from runners.harness.timing.rounds import (
+    CALM_LEAST,
+    LEFT_OUT,
+    WAITED,
+    WAITED_NS,
+    Round,
+    Trains,
+    waited,
+)
+from runners.harness.verdicts import VerdictError
 from tests.unit.runners.harness.timed import MS, make_round
 
 
@@ -78,6 +88,25 @@ def test_choosing_the_calls_that_are_left_out_lowers_no_time(slow: float) -> Non
     told = clocks.measurement(chosen(own, slow=9), StopReason.ROUND_CAP)
     assert found.time_ns + found.resolution_ns >= told.time_ns
     assert found.left_out == 3 * sum(each > slow for each in own[:8]) or slow < 1.2
+
+
+def test_choosing_the_calls_that_are_repeated_lowers_no_time_either() -> None:
+    """Linux goes on ending a thread of a stopped process, so any call may be repeated."""
+    honest, attacking = (make_round(window=1 * MS, on_gpu=False) for _ in range(2))
+    honest.windows = [each * MS for each in (1, 2, 1, 2, 2, 1, 2, 2)]
+    attacking.windows, attacking.calibration_cpu_ns = [], [0.0]
+    for each in honest.windows:
+        if each > 1 * MS:
+            attacking.discard(VerdictError(Verdict.DISALLOWED, "ran"), each)
+        else:
+            attacking.add(each, 0.0, 0)
+
+    assert attacking.bound < honest.bound
+    assert clocks.own_value(attacking) >= clocks.own_value(honest)
+    found = clocks.measurement([attacking] * 3, StopReason.ROUND_CAP)
+    assert found.time_ns + found.resolution_ns >= clocks.own_value(honest)
+    attacking.trains = Trains()
+    assert attacking.choosable == 0
 
 
 def test_a_speed_up_tells_that_calls_were_left_out_in_its_interval() -> None:
