@@ -121,7 +121,7 @@ class UnfinishedJob:
     since: datetime
     """When it was started; if it waits, when it was stored."""
     position: int
-    """Its place, from 1, among the jobs of its GPU type that wait, or among those that run."""
+    """Its position, from 1, among the jobs of its GPU type that wait, or among those that run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,11 +80,11 @@ class Displays(Protocol):
     async def find(self, submission: SubmissionId) -> Display | None:
         """Return the display of a submission, finished or not."""
 
-    async def converse(self, person: PersonId, conversation: str) -> None:
-        """Store where a front end and the person exchange direct messages."""
+    async def save_conversation(self, person: PersonId, conversation: str) -> None:
+        """Store the conversation in which a front end and the person exchange direct messages."""
 
     async def conversation(self, person: PersonId) -> str | None:
-        """Return where they have exchanged direct messages; None if they have not."""
+        """Return that conversation; None if they have exchanged no direct messages."""
 
 
 class BoardThreads(Protocol):

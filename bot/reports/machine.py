@@ -75,7 +75,7 @@ def turn_lines(evaluation: Evaluation) -> Iterator[str]:
             calls = measured.left_out + sum(map(len, measured.samples))
             yield (
                 f"{case.spec}: {measured.left_out} of {calls} calls waited for a core of the"
-                " machine: they were checked, and do not count into the time"
+                " machine: they were checked, but do not count towards the time"
             )
 
 

@@ -191,7 +191,7 @@ def _limit(kernel: _Kernel) -> str:
     if max(compute, memory) < _BUSY:
         return (
             f"neither memory ({memory:.0f} %) nor arithmetic ({compute:.0f} %) is busy: it waits, "
-            "or too little of it runs at once"
+            "or too few of its threads run at once"
         )
     if memory >= compute:
         return f"memory limits it: {memory:.0f} % used, and {compute:.0f} % of the arithmetic"

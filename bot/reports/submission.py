@@ -207,7 +207,7 @@ def status_report(
 ) -> Report:
     """Return a line for each job without an evaluation, the evaluations, and the files.
 
-    `machine` tells whether the machines and sandboxes are described.
+    With `machine`, the machines and sandboxes are described too.
     """
     submission = progress.submission
     blocks: list[Block] = [*head_lines(progress)]

@@ -300,7 +300,7 @@ async def read_files(
 
 
 def _is_private_to(status: SubmissionStatus, viewer: Viewer) -> bool:
-    """Return whether the viewer is the owner or an admin; for the system's own, the creator."""
+    """Return whether the viewer is the owner, an admin, or for the system's own the creator."""
     submission, board = status.submission, status.board
     if is_system_submission(submission.id) and board.belongs_to(viewer):
         return True

@@ -1,4 +1,4 @@
-"""On a leaderboard, people whose names look alike are shown with what only they have."""
+"""On a leaderboard, people whose names look alike are shown with their unique handles."""
 
 import pytest
 

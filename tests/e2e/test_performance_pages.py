@@ -156,7 +156,7 @@ async def test_from_a_dot_of_the_season_to_what_made_the_kernel_faster(stage: St
 
 
 async def dots_of(page: Page) -> list[tuple[str, dict[str, float], str]]:
-    """Whose each run is that the mouse finds at the season's begin, where, and what is there."""
+    """Return the person, place and text of each run that the mouse finds at the season's start."""
     over = page.locator(".u-over")
     await over.scroll_into_view_if_needed()
     box = await over.bounding_box()

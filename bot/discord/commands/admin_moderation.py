@@ -260,7 +260,7 @@ async def final(
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
 async def look(interaction: Interaction, number: options.Number) -> None:
-    """Show everything that its owner sees, only to this admin."""
+    """Show all that its owner sees, and only to this admin."""
     async with replying(interaction) as answer:
         await _show(answer, SubmissionId(number))
 

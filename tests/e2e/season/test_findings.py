@@ -1,4 +1,4 @@
-"""The examination of a season sees what is wrong."""
+"""The examination of a season finds each kind of fault."""
 
 import json
 import random

@@ -163,7 +163,7 @@ async def test_an_inactive_thread_is_archived_and_may_find_no_room_again(hand: B
     assert not hand.server.world.channels[int(first["id"])].archived
 
 
-async def test_a_silent_message_notifies_nobody(hand: ByHand) -> None:
+async def test_a_silent_message_sends_no_push_notification(hand: ByHand) -> None:
     path, text = f"/channels/{hand.stage.lab.id}/messages", hand.stage.alice.mention
     loud = await did(hand, "POST", path, {"content": text})
     still = await did(hand, "POST", path, {"content": text, "flags": 1 << 12})

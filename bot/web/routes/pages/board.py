@@ -192,7 +192,7 @@ async def _live(
 
 
 def _own_line(viewer: Viewer, shown: BoardStandings) -> str:
-    """Return the viewer's own rank with its gaps, or why they have none; empty for others."""
+    """Return the viewer's rank with its gaps, or their failed run; empty if they have neither."""
     if viewer.person == NOBODY:
         return ""
     found = enumerate(shown.entries)

@@ -14,7 +14,7 @@ def require_free_thread(guild: Guild) -> None:
 
 
 def unarchive(thread: Channel) -> None:
-    """Make an archived thread active again; 160006 if the guild has no room for it."""
+    """Make an archived thread active again; 160006 if the guild has too many active threads."""
     state = thread.state
     assert state is not None
     assert thread.guild is not None

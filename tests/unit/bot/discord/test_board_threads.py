@@ -1,4 +1,4 @@
-"""Each thread is created once, and old ones make room for new ones."""
+"""Each thread is created once, and old ones are archived to make room for new ones."""
 
 import asyncio
 from datetime import timedelta
@@ -24,7 +24,7 @@ from tests.doubles.discord_displays import (
 from tests.doubles.discord_room import OWNER, Room, room
 
 LATE_S = 400.0
-"""Discord has forgotten every nonce by then."""
+"""After this time, Discord no longer knows any nonce."""
 
 
 async def test_beyond_the_limit_the_oldest_finished_threads_are_archived(

@@ -1,4 +1,4 @@
-"""What is suggested while somebody types comes from memory, and is forgotten in time."""
+"""Suggestions while a person types come from memory, and expire in time."""
 
 from bot.discord.snapshot import OLDEST_S, Snapshot
 from bot.domain.board import NOBODY, Access, Viewer, Visibility

@@ -8,7 +8,7 @@ from bot.reports.costs import LONGEST_NAME, costs_report
 DAY = date(2026, 11, 2)
 PRICES = {"H100": 0.001, "T4": 0.0001}
 COLUMNS = 38
-"""What a phone shows of a table."""
+"""The columns that a phone has for a table."""
 
 
 def usage(
@@ -29,7 +29,7 @@ def tables(found: CostReport, longest: int | None = None) -> dict[str, tuple[tup
     return {each.title: each.rows for each in blocks if isinstance(each, Table)}
 
 
-def test_who_used_what_is_told_the_most_expensive_first() -> None:
+def test_tables_have_the_most_expensive_rows_first() -> None:
     lines = (
         usage("Ada", 5000.0, "T4", board="add"),
         usage("Bob", 2000.0, number=2),
@@ -58,7 +58,7 @@ def test_who_used_what_is_told_the_most_expensive_first() -> None:
     }
 
 
-def test_what_counts_for_no_quota_is_in_the_sum_and_told_apart() -> None:
+def test_time_that_counts_for_no_quota_is_in_the_sum_and_marked() -> None:
     kinds = (
         UsageKind.REJUDGE,
         UsageKind.REFERENCE,

@@ -112,9 +112,7 @@ def test_verdict_time_place_gap_and_change_come_first_in_this_order() -> None:
         ),
     ],
 )
-def test_the_place_the_gap_to_the_next_and_the_change_are_told(
-    place: Placement, lines: list[str]
-) -> None:
+def test_place_gap_and_change_are_shown(place: Placement, lines: list[str]) -> None:
     assert list(place_lines(place)) == lines
 
 

@@ -34,7 +34,7 @@ async def test_a_ban_and_its_end_leave_audit_rows(place: Place) -> None:
         await moderation.ban(place.store, Decision(place.ada, ""), "local:nobody")
 
 
-async def test_nobody_bans_their_own_account(place: Place) -> None:
+async def test_an_admin_cannot_ban_their_own_account(place: Place) -> None:
     with pytest.raises(UserError, match="your own account"):
         await moderation.ban(place.store, Decision(place.ada, "a slip"), "local:ada")
     assert await place.store.moderation.bans() == {}

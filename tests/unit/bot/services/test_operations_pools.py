@@ -41,7 +41,9 @@ async def test_an_end_is_unknown_before_jobs_have_ended(place: Place) -> None:
     assert waiting.ends_in_s is None
 
 
-async def test_jobs_on_private_boards_are_known_to_who_sees_the_board(place: Place) -> None:
+async def test_jobs_on_private_boards_are_shown_only_to_people_who_see_the_board(
+    place: Place,
+) -> None:
     eve = await place.person("eve")
     await place.submit(eve)
     await place.asked()

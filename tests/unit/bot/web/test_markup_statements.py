@@ -1,4 +1,4 @@
-"""Statements of tasks as people read them: what is drawn, and that none of it acts."""
+"""Tests of statements of tasks as HTML: Markdown and formulas are drawn, and no script runs."""
 
 import re
 import time

@@ -150,7 +150,7 @@ async def test_a_decision_needs_a_form_of_this_session_and_an_admin(
     assert await door.store.moderation.ban_of(eve) is None
 
 
-async def test_an_admin_reads_a_hidden_source_only_on_the_record(
+async def test_an_admin_reads_a_hidden_source_only_with_an_audit_entry(
     door: WebContext, place: Place
 ) -> None:
     submission, _, _ = await pages_about_eve(place)

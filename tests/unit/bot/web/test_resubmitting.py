@@ -1,4 +1,4 @@
-"""Tests that no form asks twice for a file, and of the editor for a run that failed."""
+"""Tests of forms that keep a chosen file, and of the editor for a failed run."""
 
 import base64
 import re

@@ -275,7 +275,7 @@ def test_huge_pages_count_which_linux_counts_apart(tmp_path: Path) -> None:
     assert sum(counted) == (8 + 2048 + 4) << 10
 
 
-def test_page_tables_count_once_that_a_process_needs_for_what_it_holds(tmp_path: Path) -> None:
+def test_page_tables_that_resident_memory_needs_count_once(tmp_path: Path) -> None:
     status = tmp_path / "status"
     status.write_text("RssAnon:\t 1048576 kB\nVmPTE:\t 2060 kB\n")
 

@@ -444,7 +444,7 @@ US = 1e3
 
 
 def trained(claim: float, bound: float, noise: float = 0.0) -> Round:
-    """A round of trains whose stand-in takes 8 µs of a window of 300."""
+    """A round of trains whose calibration kernel takes 8 µs of a window of 300."""
     spread = [noise * each for each in range(-15, 16)]
     result = make_round(claimed=True)
     result.could_train = True
