@@ -19,8 +19,8 @@ _MOST_SEARCHED = 100
 """How many recent messages are searched for one that may have been sent: one request's worth."""
 
 
-class DisplayStep(IntEnum):
-    """The next step of a display. Discord limits each kind separately, so none waits for another.
+class Phase(IntEnum):
+    """The phases of a display. Discord limits each one separately, so none waits for another.
 
     Edits of different answers share no limit. A channel accepts one new thread and one message per
     second.
@@ -51,7 +51,7 @@ class DisplayedSubmission:
     lost: int = 0
     """The id of a thread that was found to be lost; 0 for none."""
     refusals: int = 0
-    """How often Discord refused the next step."""
+    """How often Discord refused a request of this phase."""
 
     @classmethod
     def of(cls, display: Display) -> "DisplayedSubmission":
@@ -60,11 +60,11 @@ class DisplayedSubmission:
         return cls(display.submission, state, doubtful=display.claims > 1)
 
     @property
-    def next_step(self) -> DisplayStep:
-        """Return what comes next."""
+    def phase(self) -> Phase:
+        """Return the phase that comes next."""
         if self.state.answer is not None and not self.state.answered:
-            return DisplayStep.ANSWER
-        return DisplayStep.LINE if self.private else DisplayStep.THREAD
+            return Phase.ANSWER
+        return Phase.LINE if self.private else Phase.THREAD
 
 
 @dataclass(frozen=True, slots=True)

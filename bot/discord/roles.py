@@ -67,7 +67,7 @@ def has_role(interaction: Interaction, *names: str) -> bool:
 
 
 def holds_role(context: DiscordContext, member: discord.Member, *names: str) -> bool:
-    """Return whether a member has one of the roles or manages the guild, trusted or not.
+    """Return whether a member has one of the roles or is an administrator, in any guild.
 
     A role counts by its id, whatever it is called now. By name it counts only where the bot has
     not stored an id yet, for example without the permission to make the role.
@@ -202,14 +202,12 @@ async def typing_viewer(interaction: Interaction) -> Viewer:
         held = credentials | _credentials_of(user)
         return Viewer(NOBODY, held, sees_all=has_role(interaction, ADMIN))
 
-    async def confirmed() -> frozenset[str]:
+    async def stored() -> frozenset[str]:
         person = await context.store.people.find(user_credential(user.id))
         return frozenset() if person is None else (await rights_held(person.id)).credentials
 
     rights_held = context.store.rights.of
-    return Viewer(
-        NOBODY, credentials | await context.snapshot.cached(("rights", user.id), confirmed)
-    )
+    return Viewer(NOBODY, credentials | await context.snapshot.cached(("rights", user.id), stored))
 
 
 async def credentials_elsewhere(

@@ -21,10 +21,10 @@ from bot.discord.context import DiscordContext
 from bot.discord.displays import (
     DisplayedSubmission,
     DisplayProgress,
-    DisplayStep,
     DisplayWriter,
     EditRateLimiter,
     OnceMessage,
+    Phase,
 )
 from bot.discord.escaping import MESSAGE_LIMIT
 from bot.discord.public_lines import BLOCKED_S, PublicLines
@@ -70,23 +70,23 @@ class ThreadUpdater:
     async def advance(self, shown: DisplayedSubmission, owner: str) -> DisplayProgress:
         """Draw what has changed; may be repeated. Raises the errors of Discord and the store."""
         lines = PublicLines(self._writer, self._threads)
-        if shown.next_step is DisplayStep.LINE and lines.is_blocked(shown):
+        if shown.phase is Phase.LINE and lines.is_blocked(shown):
             return DisplayProgress(again_s=BLOCKED_S, waits=True, requested=False)
         status = await status_of(self.context, shown.submission)
         shown.queued = any(each.place is not None for each in status.jobs)
-        match shown.next_step:
-            case DisplayStep.ANSWER:
+        match shown.phase:
+            case Phase.ANSWER:
                 return await self._advance_answer(shown, owner, status)
-            case DisplayStep.THREAD:
+            case Phase.THREAD:
                 return await self._advance_private(shown, owner, status)
-            case DisplayStep.LINE:
+            case Phase.LINE:
                 return await lines.advance(shown, owner, status)
 
     async def give_up(self, shown: DisplayedSubmission, owner: str) -> None:
         """Skip the step that fails for an unknown reason; the report can be requested."""
-        if shown.next_step is DisplayStep.ANSWER:
+        if shown.phase is Phase.ANSWER:
             await self._writer.record(shown, owner, answered=True)
-        elif shown.next_step is DisplayStep.THREAD:
+        elif shown.phase is Phase.THREAD:
             await self._writer.record(shown, owner, unseen=True)
 
     async def _advance_answer(
@@ -114,7 +114,7 @@ class ThreadUpdater:
         self.edits.remove(request)
         pending = token is not None and not status.is_settled
         await self._writer.record(shown, owner, answered=True, answer_pending=pending)
-        for draft in rest:  # at most once, because Discord could not tell a repetition
+        for draft in rest:  # at most once, because Discord would not recognize a repetition
             with suppress(discord.HTTPException):
                 await self._answer(token or "").send(
                     draft.content, files=as_files(draft.files), ephemeral=True
@@ -327,7 +327,7 @@ class ThreadUpdater:
 
 
 ORIGINAL: int = "@original"  # type: ignore[assignment]
-"""How Discord calls the answer to an interaction; discord.py passes it on unchanged."""
+"""Discord's id of the answer to an interaction; discord.py sends it unchanged."""
 
 
 async def status_of(context: DiscordContext, submission: SubmissionId) -> SubmissionStatus:

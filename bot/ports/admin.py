@@ -36,7 +36,7 @@ class People(Protocol):
     async def find(self, identity: str) -> Person | None: ...
 
     async def reset_name(self, person: Person) -> Person | None:
-        """Replace the name by the handle, or the identity; None if the name has changed meanwhile.
+        """Replace the name with the handle, or the identity; None if the name has just changed.
 
         The person cannot choose a name like the old one again.
         """
@@ -51,7 +51,7 @@ class People(Protocol):
         """Store the skeletons of names that have none, from an earlier version; return how many."""
 
     async def deleted(self) -> frozenset[PersonId]:
-        """Return the accounts that their people deleted: of these only scores are left."""
+        """Return the deleted accounts, of which only scores are left."""
 
     async def erase(self, person: Person) -> tuple[str, ...]:
         """Delete what belongs to the person, except for scores and GPU time without their name.
@@ -162,7 +162,7 @@ class Moderation(Protocol):
     async def drop_limit(
         self, board: BoardId | None, mode: Mode | None, person: PersonId | None = None
     ) -> bool:
-        """Remove a limit; False when there was none that has not ended."""
+        """Remove a limit; False when there is none, or it has ended."""
 
     async def limits(self) -> tuple[RateLimit, ...]:
         """Return every limit that has not ended, the wider ones first."""
@@ -213,7 +213,7 @@ class Alerts(Protocol):
         """End all alerts but these; return how many."""
 
     async def report_once(self, key: str, text: str) -> None:
-        """Begin an alert that has no end; nothing happens if its key was ever reported."""
+        """Begin an alert that never ends, unless one with its key was ever reported."""
 
     async def claim(
         self, addressees: Sequence[str], owner: str, lease: timedelta
@@ -224,7 +224,7 @@ class Alerts(Protocol):
         """Store that `message` was sent or edited; False when another owner has taken over."""
 
     async def retry_later(self, claimed: AlertMessage, owner: str, wait: timedelta) -> bool:
-        """Let it be claimed again after that time; False when another owner has taken over."""
+        """Let it be claimed again after `wait`; False when another owner has taken over."""
 
     async def without_fingerprint(self) -> tuple[RankedSource, ...]:
         """Return the oldest ranked submissions of the last day that have no fingerprint."""

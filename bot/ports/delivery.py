@@ -126,7 +126,7 @@ class Interactions(Protocol):
     async def claim_unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
     ) -> tuple[OpenRequest, ...]:
-        """Claim a few whose lease expired this long ago, oldest first; counts no attempt."""
+        """Claim a few whose lease expired this long ago, oldest first; it counts as no attempt."""
 
     async def begin(self, interaction: str, owner: str, lease: timedelta) -> bool:
         """Count an attempt, and renew the lease; False when another owner has taken over."""

@@ -1,4 +1,4 @@
-"""Where an evaluation ran: the machine, its GPU and load, what that did to times, the sandbox.
+"""Where an evaluation ran: machine, GPU, load and its effect on times, and the sandbox.
 
 Also how far the kernels of a profile used the GPU.
 """

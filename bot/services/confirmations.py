@@ -259,7 +259,7 @@ async def _compare_again(tx: Store, one: Confirmation, rival: SubmissionId) -> b
 
 
 async def _after_check(tx: Store, met: _Meeting, *, made: bool) -> bool:
-    """Go on after one of two that could not be compared was compared with itself.
+    """Continue after one of two runs that could not be compared was compared with itself.
 
     If only one of them prevents it, that one is not ranked. Otherwise neither is to blame.
     """
@@ -304,7 +304,7 @@ async def _enter(tx: Store, one: Confirmation, value: ScoreValue) -> None:
 
 
 async def _after_alone(tx: Store, met: _Meeting, alone: SubmissionId, *, failed: bool) -> bool:
-    """Go on after one was compared with itself; it is disqualified after `MOST_FAILURES`."""
+    """Continue after one was compared with itself; disqualify it after `MOST_FAILURES`."""
     one = met.confirmation
     if not failed:
         return await _compare_again(tx, one, met.rival)

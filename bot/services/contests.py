@@ -174,7 +174,7 @@ async def fastest_ns(tx: Store, ranked: Iterable[Score]) -> float | None:
 
 
 async def compared_now(store: Store, waiting: Iterable[Confirmation]) -> tuple[Confirmation, ...]:
-    """Return the confirmations that can be made now: not of banned people or excluded runs."""
+    """Return the confirmations that can be made now, without banned people and excluded runs."""
     banned = await store.moderation.bans()
     return tuple(
         [

@@ -14,7 +14,7 @@ from bot.ports import Store
 NEAR = 0.9
 """Two sources whose fingerprints are this similar are near-identical."""
 LEAST_PARTS = 24
-"""A source with fewer parts besides the task's is not reported: short ones are alike by chance."""
+"""A source with fewer parts, not counting the task's, is not reported: chance may make it alike."""
 MOST_PARTS = 4000
 _LENGTH = 12
 """How many tokens one part has."""

@@ -233,7 +233,7 @@ class Source:
 
 
 async def source(store: Store, clock: Clock, viewer: Viewer, submission_id: SubmissionId) -> Source:
-    """Return one's own source at any time, another person's to admins or if its board shows it."""
+    """Return the viewer's own source; another person's only to admins or if its board shows it."""
     submission = await visible_submission(store, viewer, submission_id)
     if submission.person != viewer.person and not viewer.sees_all:
         board = await board_of(store, submission)

@@ -25,7 +25,7 @@ class OtherRunMark:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRow:
-    """One benchmark: its time, other runs' by their names, and its percentage of speed of light."""
+    """One benchmark: its time, other runs' times by name, and its percentage of speed of light."""
 
     number: int
     spec: str

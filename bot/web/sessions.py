@@ -161,7 +161,7 @@ _AMOUNT = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,6})?", re.ASCII)
 
 
 def parse_amount(text: str, most: float) -> float | None:
-    """Return the amount above 0 and at most `most` that a person typed, such as `2.50`; else None.
+    """Return an amount that a person typed, such as `2.50`; None unless above 0 and up to `most`.
 
     A dollar sign may come first.
     """

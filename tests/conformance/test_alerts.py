@@ -47,7 +47,7 @@ async def test_an_alert_that_ended_before_its_message_was_sent_is_not_sent(scene
     assert await alerts.claim([HERE], "a", LEASE) == ()
 
 
-async def test_a_report_without_an_end_is_made_once(scene: Scene, clock: ManualClock) -> None:
+async def test_an_alert_that_never_ends_is_reported_once(scene: Scene, clock: ManualClock) -> None:
     alerts = scene.store.alerts
     for _ in range(2):
         await alerts.report_once("pair", "alike")

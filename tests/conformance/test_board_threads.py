@@ -110,7 +110,7 @@ async def test_the_threads_of_a_deleted_board_are_unknown(scene: Scene) -> None:
     assert await threads.find(key) is None
 
 
-async def test_where_a_person_exchanges_direct_messages_is_stored(scene: Scene) -> None:
+async def test_the_conversation_of_a_person_with_the_bot_is_stored(scene: Scene) -> None:
     displays = scene.store.displays
     assert await displays.conversation(scene.ada.id) is None
     await displays.save_conversation(scene.ada.id, "12")

@@ -55,7 +55,7 @@ async def test_several_slow_rivals_in_succession_do_not_shorten_the_first_time(
 
 
 async def test_a_raised_time_has_its_interval_raised_in_proportion(arena: Arena) -> None:
-    # The interval of a tenth of the time is a tenth too, so nobody would draw level with it.
+    # At a tenth of the time, the interval is a tenth too, so no run would be tied with it.
     await arena.ran("accomplice", 100, 8)
     await arena.ran("eve", 99.9, 8)
     await arena.compared(ratio=0.1)
@@ -183,7 +183,7 @@ async def test_withdrawing_a_run_moves_up_no_run_that_was_slower_than_another(ar
     await withdraw(arena.scene.store, viewer, "", accomplice)
     await arena.step()
     assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (2, "eve")]
-    # But nothing that a disqualified run has shown counts.
+    # But comparisons with a disqualified run do not count.
     await disqualify(arena.scene.store, Decision(viewer.person, "it waits"), accomplice)
     assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (1, "eve")]
 
@@ -307,7 +307,7 @@ async def test_a_ban_stops_a_comparison_that_a_worker_makes(arena: Arena) -> Non
     await arena.step()
     (told,) = await arena.scene.store.jobs.heartbeat("w1", ((held.id, held.fence),), LEASE)
     assert told.cancel_requested
-    # Its answer comes all the same, and decides nothing.
+    # Its answer still arrives, but decides nothing.
     late = make_evaluation()
     assert await arena.scene.store.jobs.accept(held.id, held.fence, late, None)
     await arena.step()

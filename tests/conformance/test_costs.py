@@ -40,7 +40,7 @@ async def states(scene: Scene) -> list[tuple[JobState, bool]]:
     return [(job.state, bool(job.waits)) for job in jobs]
 
 
-async def test_time_is_counted_by_day_board_person_and_type(
+async def test_gpu_time_is_counted_by_day_board_person_and_gpu_type(
     scene: Scene, clock: ManualClock
 ) -> None:
     store, since = scene.store, clock.now()
@@ -98,7 +98,7 @@ async def test_internal_errors_and_rejudging_count_for_no_quota(
     assert await store.costs.counted(day_of(clock.now())) == ()
 
 
-async def test_what_a_cancelled_run_used_counts(scene: Scene, clock: ManualClock) -> None:
+async def test_the_time_of_a_cancelled_run_counts(scene: Scene, clock: ManualClock) -> None:
     made = await scene.submit(limit_s=60)
     job = await scene.claim_one()
     await scene.store.jobs.request_cancel(made.id)

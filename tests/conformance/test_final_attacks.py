@@ -148,7 +148,9 @@ async def test_a_run_with_a_wider_interval_does_not_undo_a_final_either(arena: A
 
 
 @pytest.mark.parametrize("seed", [5, 38, 41, 68, 70, 84])
-async def test_the_table_of_a_final_is_the_head_of_the_board(arena: Arena, seed: int) -> None:
+async def test_the_table_of_a_final_has_the_first_rows_of_the_board(
+    arena: Arena, seed: int
+) -> None:
     chance = random.Random(seed)  # noqa: S311
     names = ["ada", "bob", "eve", "dan", "zed"][: chance.randint(3, 5)]
     for _ in range(chance.randint(4, 8)):

@@ -215,7 +215,7 @@ async def test_a_choice_replaces_what_one_menu_offered(scene: Scene, clock: Manu
     assert found.chosen == ("L4", "H100")
 
 
-async def test_one_interaction_answers_a_question_perhaps_twice(
+async def test_only_the_interaction_that_answered_a_question_may_repeat_it(
     scene: Scene, clock: ManualClock
 ) -> None:
     interactions = scene.store.interactions

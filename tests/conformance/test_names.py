@@ -81,7 +81,7 @@ async def test_deleted_accounts_look_alike_and_have_no_handle(
     assert await names(scene) == [DELETED_NAME, DELETED_NAME, f"{DELETED_NAME} (@mallory)"]
 
 
-async def test_a_reset_name_is_recorded_told_and_not_chosen_again(scene: Scene) -> None:
+async def test_a_reset_name_is_recorded_notified_and_not_chosen_again(scene: Scene) -> None:
     store = scene.store
     await store.people.ensure("discord:2", "Rude", "mallory")
     decision = moderation.Decision(scene.ada.id, "be kind")

@@ -287,7 +287,7 @@ def _subject(channel: discord.TextChannel) -> str:
 async def alerts(
     interaction: Interaction, *, channel: discord.TextChannel | None = None, off: bool = False
 ) -> None:
-    """Choose it for lost workers, stuck queues, cards out of service, near-identical sources."""
+    """Choose or show the channel for alerts, or stop them."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, "")
         context, guild = context_of(interaction), interaction.guild_id or 0

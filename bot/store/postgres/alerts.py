@@ -1,4 +1,4 @@
-"""Alerts for admins, their messages, and what finds near-identical sources, in Postgres."""
+"""Alerts for admins, their messages, and fingerprints of sources, in Postgres."""
 
 from collections.abc import Sequence
 from datetime import timedelta

@@ -40,11 +40,11 @@ With it, one of two equally fast submissions is called faster in 5.3 % of all co
 `COMPARED_ROUNDS`, and without it in 17 % (100,000 simulated comparisons).
 """
 WIDER_MOST = 2.0
-"""How many times as wide as the interval of the faster submission's times that of the ratio may be.
+"""The ratio's interval is at most this many times as wide as that of the faster submission's times.
 
-Without it, one that is 2 % slower and takes six times as long in one round of seven was tied in
-20 % of 20,000 simulated comparisons with `COMPARED_ROUNDS`; with it, in none. Of two equally fast
-ones, one is called faster in 5.7 % instead of 5.2 % (40,000 simulated comparisons).
+Without it, a submission that is 2 % slower and takes six times as long in one round of seven was
+tied in 20 % of 20,000 simulated comparisons with `COMPARED_ROUNDS`; with it, in none. Of two
+equally fast ones, one is called faster in 5.7 % instead of 5.2 % (40,000 simulated comparisons).
 """
 SHORT_COMPARED_NS = 150_000.0
 """Two submissions that take less are compared by trains, which are finer than single calls."""
@@ -138,9 +138,10 @@ def _decided(found: Ratio) -> Ratio:
 def _is_slower_at_best(ratios: list[float], *, slower_first: bool) -> bool:
     """Whether the slower submission is also slower without its slowest rounds, one in five.
 
-    Where the machine slows both of a pair, the times of the faster one limit nothing. One that was
-    2 % slower, and 30 % more in one round of five, was tied in 34 % of 400 simulated comparisons on
-    the CPU; with this, in 3 %. Of two equally fast ones, one is called faster in 5 % as before.
+    If the machine slows both of a pair, the interval of the faster one's times is wide too. A
+    submission that was 2 % slower, and 30 % slower in one round of five, was tied in 34 % of 400
+    simulated comparisons on the CPU; with this check, in 3 %. Of two equally fast ones, one is
+    called faster in 5 %, as before.
     """
     cut, ordered = len(ratios) // TRIMMED_ROUNDS, sorted(ratios)
     if not cut:

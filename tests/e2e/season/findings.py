@@ -74,7 +74,7 @@ class Findings:
 
     figures: dict[str, object] = field(default_factory=dict)
     store: list[str] = field(default_factory=list)
-    """Submissions without or with several commands, or commands with several submissions."""
+    """Submissions without a command or with several, or commands with several submissions."""
     display: list[str] = field(default_factory=list)
     """Reports, lines or threads that are missing or doubled."""
     pings: list[str] = field(default_factory=list)

@@ -24,7 +24,7 @@ def unarchive(thread: Channel) -> None:
 
 
 def archive_inactive(world: World) -> None:
-    """Archive the threads in which nothing happened for as long as each allows."""
+    """Archive the threads that were inactive for longer than their setting allows."""
     now = world.clock.now()
     for thread in list(world.channels.values()):
         state = thread.state

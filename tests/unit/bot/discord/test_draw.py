@@ -80,7 +80,7 @@ def test_strong_text_is_a_heading_and_markdown_is_drawn() -> None:
     assert draft.content == "**r**\n### 29.14 µs\n## Task\n*a* `b`"
 
 
-def test_a_time_of_day_is_one_that_discord_shows() -> None:
+def test_a_time_of_day_is_written_for_discord_to_show() -> None:
     texts = (
         Text("ended on 2026-11-01 12:00 UTC"), Text("open until 2026-11-01 13:00 CET (12:00 UTC)")
     )  # fmt: skip

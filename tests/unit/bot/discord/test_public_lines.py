@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.discord.displays import DisplayProgress, DisplayStep
+from bot.discord.displays import DisplayProgress, Phase
 from bot.discord.public_lines import BLOCKED_S
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.discord.limits import MESSAGES
@@ -53,7 +53,7 @@ async def test_without_permission_for_threads_the_line_is_in_the_channel() -> No
 
 async def test_a_refused_line_is_posted_later(room: Room) -> None:
     submission, show = await judged(room)
-    while show.next_step is not DisplayStep.LINE:
+    while show.phase is not Phase.LINE:
         await room.steps.advance(show, OWNER)
     with room.server.faults.during(Fault("POST", MESSAGES, 403, code=50013, count=2)):
         waits = [await room.steps.advance(show, OWNER) for _ in range(2)]

@@ -38,7 +38,7 @@ async def test_menus_and_buttons_fit_a_message(place: Place, count: int, rows: i
     assert all(len(part.get("options", ())) <= 25 for part in parts)
 
 
-async def test_one_page_of_one_gpu_type_needs_nothing(place: Place) -> None:
+async def test_a_single_page_of_one_gpu_type_has_no_buttons(place: Place) -> None:
     assert not page_view(found(place, ("CPU",), "CPU", 10), page=0).children
 
 
@@ -68,7 +68,7 @@ def test_of_many_pages_a_menu_offers_the_ends_the_current_one_and_equal_steps(pa
     assert max(after - before for before, after in pairwise(offered)) <= 22
 
 
-async def test_buttons_and_menus_are_known_again_by_their_ids(place: Place) -> None:
+async def test_buttons_and_menus_are_recreated_from_their_ids(place: Place) -> None:
     for direction in PageDirection:
         button = PageButton(direction, place.board.id, "A100:8", 7)
         match = PageButton.__discord_ui_compiled_template__.fullmatch(button.custom_id)

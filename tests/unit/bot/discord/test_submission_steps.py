@@ -36,7 +36,7 @@ def title(submission: Submission) -> str:
     return f"submission #{submission.id}: kernel.py on vectoradd"
 
 
-async def test_without_an_answer_it_moves_in_its_thread_and_ends_with_report_and_line(
+async def test_without_an_answer_the_thread_shows_progress_and_then_the_report(
     room: Room,
 ) -> None:
     submission = await room.submit()
@@ -235,7 +235,7 @@ async def test_a_channel_that_is_deleted_in_the_middle_leaves_the_conversation(r
     room.server.assert_clean(allowing=[UNKNOWN_CHANNEL])
 
 
-async def test_a_thread_of_one_run_from_before_is_used_to_its_end(room: Room) -> None:
+async def test_a_thread_of_one_run_by_an_earlier_version_is_still_used(room: Room) -> None:
     submission, show = await judged(room)
     channel = await channels.channel_of(room.client, room.channel.id)
     assert channel is not None

@@ -164,7 +164,7 @@ async def test_what_ends_every_process_is_given_up_and_told(room: Room) -> None:
     assert await is_settled(room)
 
 
-async def test_a_command_whose_submission_is_stored_is_not_said_to_have_failed(
+async def test_a_command_whose_submission_is_stored_is_never_reported_as_failed(
     room: Room,
 ) -> None:
     run, key = await killed(room), ""

@@ -108,7 +108,7 @@ class Stage:
         return known
 
     def sizes(self) -> dict[str, int]:
-        """How many rows each table has, except those that say how far an interaction is."""
+        """How many rows each table has, without the tables of interactions."""
         return {
             f"{type(owner).__name__}.{name}": len(value)
             for owner, name, value in self.room.place.store.state()
@@ -351,7 +351,7 @@ def expected() -> dict[str, Played]:
 
 
 READS_FILES = {"admin export"}
-"""Its answer is a file, which is not stored: it is read again, and the audit log has both reads."""
+"""Handlers whose answer is a file, which is not stored: both reads are in the audit log."""
 OF_THIS_PROCESS = {"the form"}
 """Handlers that only the process which asked has: the next process says so."""
 

@@ -16,7 +16,7 @@ def test_a_text_that_is_no_price_is_refused_with_an_example(text: str) -> None:
         parse_prices((text,))
 
 
-def test_a_cost_is_known_where_the_price_is() -> None:
+def test_a_cost_is_known_only_with_a_price() -> None:
     assert cost({"A100": 0.5}, "A100", 3.0) == 1.5
     assert cost(NO_PRICES, "A100", 3.0) is None
 

@@ -98,13 +98,13 @@ def test_a_table_is_as_wide_as_a_phone_whatever_the_names() -> None:
     assert max(len(row[0]) for row in tables(found)["by person"]) == 300
 
 
-def test_of_many_the_first_are_shown_and_the_rest_is_counted() -> None:
+def test_a_long_table_shows_the_first_rows_and_how_many_there_are() -> None:
     lines = tuple(usage(f"p{n}", 100.0 + n, number=n) for n in range(25))
     found = tables(CostReport(1, lines, PRICES))
     assert [row[0] for row in found["by person, the first 10 of 25"]][:2] == ["p24", "p23"]
 
 
-def test_where_nothing_was_used_the_report_says_so() -> None:
+def test_if_nothing_was_used_the_report_says_so() -> None:
     report = costs_report(CostReport(1, (), PRICES))
     assert (report.title, report.blocks) == (
         "GPU costs, today (UTC)", (Text("no GPU time was used", Tone.QUIET),),

@@ -39,7 +39,7 @@ def standings(people: int, failed: int = 0, name: str = "person") -> BoardStandi
     return BoardStandings(make_board(), 1, "CPU", rank(scores), refused, note="n" * 900)
 
 
-def test_a_row_has_medal_name_time_and_gap_and_one_s_own_is_marked() -> None:
+def test_a_row_has_medal_name_time_and_gap_and_the_viewers_own_is_marked() -> None:
     (page,) = standings_pages(standings(4), PersonId(2))
     (draft,) = message_drafts(replace(page, blocks=page.blocks[:1]))
     assert draft.content == (

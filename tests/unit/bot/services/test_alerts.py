@@ -24,7 +24,7 @@ async def told(place: Place) -> list[AlertMessage]:
     return [*found]
 
 
-async def test_a_worker_that_ends_without_a_goodbye_is_missed_until_it_is_back(
+async def test_a_killed_worker_has_an_alert_until_it_is_back(
     place: Place,
 ) -> None:
     workers = place.store.workers

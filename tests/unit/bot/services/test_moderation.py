@@ -156,7 +156,7 @@ async def test_limits_are_set_and_dropped(place: Place) -> None:
         await moderation.drop_limit(place.store, deed, None, None)
 
 
-async def test_one_person_is_limited_but_never_by_themselves(place: Place) -> None:
+async def test_an_admin_limits_one_person_but_not_themselves(place: Place) -> None:
     eve, deed = await place.person("eve"), Decision(place.ada, "a flood")
     wanted = RateLimit(3, timedelta(days=1), until=place.clock.now() + timedelta(days=7))
     await moderation.set_limit(place.store, deed, wanted, "local:eve")

@@ -21,7 +21,7 @@ async def test_each_gpu_with_jobs_workers_or_a_pause_is_told_of(place: Place) ->
     )
 
 
-async def test_when_a_job_ends_is_expected_from_recent_ones(place: Place) -> None:
+async def test_the_expected_end_of_a_job_follows_from_recent_jobs(place: Place) -> None:
     for _ in range(3):
         await place.judged(await place.submit(), wall_s=10.0)
     running, waiting = await place.submit(), await place.submit()

@@ -165,7 +165,7 @@ async def test_who_failed_on_several_gpus_is_told_of_each_why(place: Place) -> N
     }
 
 
-async def test_the_ranks_of_a_moment_are_those_of_the_bests_of_then(
+async def test_the_ranks_at_a_moment_are_those_of_the_best_times_at_that_moment(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await ran(place, "bob", 300)

@@ -530,7 +530,7 @@ async def test_the_pool_for_ranked_runs_is_set_shown_and_removed(
     assert found.pins == ()
 
 
-async def test_a_page_learns_the_stamp_of_the_present_session_and_other_sites_do_not(
+async def test_only_pages_of_this_site_get_the_stamp_of_the_present_session(
     door: WebContext,
 ) -> None:
     ada, _ = await signed_in(door)

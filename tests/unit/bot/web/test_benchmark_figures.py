@@ -64,6 +64,6 @@ def test_the_figure_can_be_drawn_for_any_flops_and_bytes(flops: float) -> None:
     assert (drawn is None) == (flops == 0)
 
 
-def test_without_the_tasks_numbers_there_is_no_roofline() -> None:
+def test_without_the_tasks_flops_and_bytes_there_is_no_roofline() -> None:
     assert roofline(TIMED, None) is None
     assert roofline(TIMED, {}) is None
