@@ -210,7 +210,7 @@ def medal(rank: int) -> str:
 
 
 def speed_up_line(place: Placement, evaluation: Evaluation | None) -> str:
-    """Return the speedup over the reference: if known, over one that ran in turn; or nothing."""
+    """Return the speedup over the reference, timed in turn if that is known; empty without one."""
     if (in_turn := speed_up_in_turn(evaluation)) is not None:
         return f"{describe_speed_up(in_turn)} vs reference, timed in turn with it"
     if place.reference is None:
