@@ -5,7 +5,7 @@ Run from the repository root on a machine with a GPU:
 
 Ranked runs of each kernel, alternating (`--runs`); then the median of `triton.testing.do_bench` on
 the same inputs, in several processes: unchanged, with pauses, and with the judge's work between its
-calls. The last columns show how far apart the scores are, how far their mean and the mean of the
+calls. The last columns show how far the scores are apart, how far their mean and that of the
 judge's own values are from those medians, how many of the intervals contain the mean of all runs,
 and how many rounds were confirmed and refused.
 """
