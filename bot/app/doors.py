@@ -202,7 +202,7 @@ async def check_discord(settings: Settings) -> "SetupReport":
 
 
 async def welcome(settings: Settings, guild: int, board: str) -> str:
-    """Post the first message in a guild's #submissions, made if missing; return its channel."""
+    """Post the first message in a guild's #submissions, made if missing; return the link to it."""
     from bot.discord import setup_check  # noqa: PLC0415 - see the top
 
     try:

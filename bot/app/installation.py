@@ -264,10 +264,10 @@ class Installation:
         return await doors.check_discord(self.settings)
 
     async def welcome_on_discord(self, guild: int, board: str) -> str:
-        """Post the bot's first message in a guild; return where it is."""
+        """Post the bot's first message in a guild; return the link to its channel."""
         return await doors.welcome(self.settings, guild, board)
 
-    def keep_discord_token(self, token: str) -> Path:
+    def store_discord_token(self, token: str) -> Path:
         """Store the bot's token in the data folder, readable only by its owner; return the file."""
         path = self.settings.discord_token_file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -276,7 +276,7 @@ class Installation:
             file.write(f"{token}\n")
         return path
 
-    def forget_discord_token(self) -> None:
+    def delete_discord_token(self) -> None:
         """Delete the stored token, for example because Discord rejects it."""
         self.settings.discord_token_file.unlink(missing_ok=True)
 

@@ -180,7 +180,7 @@ async def wait_for_result(
 ) -> SubmissionStatus:
     """Return the result of a stored submission; without `wait`, its current status."""
     with _hint_on_exit(line, client, number):
-        await _tell_first(line, client, number)
+        await _report_stored(line, client, number)
         if wait:
             return await _follow_with_worker(line, client, number)
         hint = await client.worker_hint()
@@ -189,7 +189,7 @@ async def wait_for_result(
         return await client.status(number)
 
 
-async def _tell_first(line: CommandLine, client: "Client", number: SubmissionId) -> None:
+async def _report_stored(line: CommandLine, client: "Client", number: SubmissionId) -> None:
     """Print at once who may read the source, and the submission's warning."""
     with suppress(StoreError):  # the follower waits for Podium, with its own limit
         submission = (await client.status(number)).submission

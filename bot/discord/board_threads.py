@@ -46,9 +46,10 @@ class GuildThreads:
     async def private(
         self, channel: discord.TextChannel, board: Board, reader: tuple[PersonId, int], lost: int
     ) -> int:
-        """Return the thread of a person, given by account and Discord user; create it if needed.
+        """Return the thread of `reader`, an account and its Discord user; create it if needed.
 
-        A thread that is `lost` is replaced; 0 if none is. ThreadBusyError, and Discord's errors.
+        If `lost` is not 0, it is the id of a deleted thread, which is replaced. ThreadBusyError if
+        another process creates it; Discord's errors.
         """
         person, user = reader
         key = ThreadKey(FRONT_END, str(channel.guild.id), board.id, person)

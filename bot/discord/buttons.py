@@ -44,7 +44,7 @@ class SubmissionAction(StrEnum):
     SOURCE = "source"
     """Show the file."""
     DETAILS = "details"
-    """Show what everyone may read of the report."""
+    """Show the report, as far as the person who asks may read it."""
     STOP = "stop"
     """Stop anyone's submission, as an admin."""
 
@@ -146,7 +146,7 @@ async def show_details(answer: InteractionReply, submission: SubmissionId) -> No
 
 
 async def say_stored(answer: InteractionReply, stored: Submission, head: str = "") -> None:
-    """Confirm a stored submission, whose display then goes on in this answer."""
+    """Confirm that a submission is stored; its display then continues in this answer."""
     answer.is_followed = True
     await answer.say(f"{head}{stored_message(stored)} {stored.consent.statement}")
 

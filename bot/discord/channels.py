@@ -24,7 +24,7 @@ class SubmissionDisplay(BaseModel):
     user: int
     in_guild: bool
     answer: str | None = None
-    """The request whose answer, which only the person sees, shows the submission at first."""
+    """The interaction whose answer, seen only by the person, shows the submission first."""
     answered: bool = False
     """Whether that answer has the report, or can no longer be edited."""
     answer_pending: bool = False
@@ -179,8 +179,8 @@ _MAKING = timedelta(seconds=60)
 async def prepare_guild(context: DiscordContext, guild: discord.Guild) -> None:
     """Create the roles and the channel as far as the bot may, each once and never again.
 
-    Those that exist under their names are used. What an admin renames stays in use, and what an
-    admin deletes stays away.
+    Existing ones with these names are used. A renamed one stays in use, and a deleted one is not
+    created again.
     """
     try:
         for name, purpose in PURPOSES.items():
@@ -242,6 +242,6 @@ async def require_submission_channel(context: DiscordContext, interaction: Inter
 
 
 def _exists(interaction: Interaction, channel: str) -> bool:
-    """Return whether a channel was not deleted, as far as the bot sees."""
+    """Return whether a channel exists; True if the bot cannot know."""
     guild = interaction.guild
     return guild is None or guild.get_channel(int(channel)) is not None

@@ -101,7 +101,7 @@ class PodiumClient(discord.Client):
         await self._publish_commands()
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
-        """Create roles and the channel that were never made, at every start."""
+        """At every start, create the roles and the channel that were never created."""
         await channels.prepare_guild(self.context, guild)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:

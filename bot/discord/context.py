@@ -61,9 +61,9 @@ def interaction_key(interaction: Interaction) -> str:
 
 
 def request_json(interaction: Interaction) -> str:
-    """Return the request without its token, to be dispatched again.
+    """Return the interaction as JSON without its token, for a process that dispatches it again.
 
-    It has only the ids of person and channel: their rights may change until then.
+    It has only the ids of person and channel, because their rights may change until then.
     """
     return json.dumps({
         "type": interaction.type.value,
@@ -115,7 +115,7 @@ _IN_GUILDS = app_commands.AppCommandContext(guild=True)
 
 
 NEEDED_ROLE = "role"
-"""The key among a command's extras for the role without which the help leaves it out."""
+"""The key in a command's extras for the role that it needs; the help hides it from others."""
 
 
 def add_commands(tree: Tree, name: str, *commands: app_commands.Command[Any, ..., Any]) -> None:

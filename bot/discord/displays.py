@@ -1,4 +1,4 @@
-"""What a process knows of a display that it holds, and how it sends each message of it once."""
+"""The state of a submission's display in the process that holds it; sends each message once."""
 
 import asyncio
 import time
@@ -19,11 +19,11 @@ _MOST_SEARCHED = 100
 """How many recent messages are searched for one that may have been sent: one request's worth."""
 
 
-class Lane(IntEnum):
-    """What a display does next; each has limits of its own at Discord, so none waits for another.
+class Phase(IntEnum):
+    """The phases of a display. Discord limits each one separately, so none waits for another.
 
-    Editing an answer has no limit shared with others. A channel accepts one new thread per second,
-    and one message.
+    Edits of different answers share no limit. A channel accepts one new thread and one message per
+    second.
     """
 
     ANSWER = 0
@@ -49,9 +49,9 @@ class DisplayedSubmission:
     queued: bool = False
     """Whether one of its jobs waits; its queue position then changes without a notice."""
     lost: int = 0
-    """The thread that was found to be lost."""
+    """The id of a thread that was found to be lost; 0 for none."""
     refusals: int = 0
-    """How often Discord refused the next step."""
+    """How often Discord refused a request of this phase."""
 
     @classmethod
     def of(cls, display: Display) -> "DisplayedSubmission":
@@ -60,11 +60,11 @@ class DisplayedSubmission:
         return cls(display.submission, state, doubtful=display.claims > 1)
 
     @property
-    def lane(self) -> Lane:
-        """Return what comes next."""
+    def phase(self) -> Phase:
+        """Return the phase that comes next."""
         if self.state.answer is not None and not self.state.answered:
-            return Lane.ANSWER
-        return Lane.LINE if self.private else Lane.THREAD
+            return Phase.ANSWER
+        return Phase.LINE if self.private else Phase.THREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class DisplayProgress:
     again_s: float | None = None
     waits: bool = False
     """Whether nothing can change before that time, whatever notices arrive."""
-    asked: bool = True
-    """Whether Discord may have been asked; if not, its outage may go on."""
+    requested: bool = True
+    """Whether a request may have been sent to Discord; if not, its outage may continue."""
 
 
 class DisplayTakenOverError(Exception):
@@ -129,7 +129,7 @@ class OnceMessage:
     mentions: int = 0
     """The id of the only user whom it mentions; 0 for no one."""
     after: int = 0
-    """An earlier message; it is only looked for among later ones."""
+    """The id of an earlier message; only later ones are searched for it."""
 
     @classmethod
     def of_draft(

@@ -243,12 +243,12 @@ def confirmation_text(status: SubmissionStatus) -> str:
 
 
 def answer_text(status: SubmissionStatus) -> str:
-    """Return the live message in the answer to a command, and how to see it later."""
-    return f"{live_text(status)[: MESSAGE_LIMIT - 100]}\n{later(status)}"
+    """Return the live message in the answer to a command, and how to show the submission again."""
+    return f"{live_text(status)[: MESSAGE_LIMIT - 100]}\n{again_line(status)}"
 
 
-def later(status: SubmissionStatus) -> str:
-    """Return a line that says how the submission can be shown again."""
+def again_line(status: SubmissionStatus) -> str:
+    """Return the line that says how to show the submission again."""
     return f"-# `/submission show id:{status.submission.id}` shows this again."
 
 

@@ -43,7 +43,7 @@ ACKNOWLEDGE_S = 3.0
 DIRECT_WAIT_S = 2.5
 """How long a response that is itself the acknowledgement may wait for the database."""
 LONGEST_LEASES = 90
-"""How many renewals a handler gets: it is stopped after the fifteen minutes of its token."""
+"""The most renewals of a lease: a handler is stopped after the 15 minutes of its token."""
 DATABASE_RETRY_S = 30.0
 """How long an unavailable database is retried."""
 RETRY_INTERVAL_S = 0.2
@@ -134,12 +134,12 @@ async def direct_response(interaction: Interaction) -> AsyncIterator[None]:
 
 
 GRACE_S = 1.0
-"""How long after a form was sent any process may handle it; Discord waits 3 s for an answer."""
+"""Seconds that the process which opened a form has to handle it before any process answers."""
 _LEAST_GRACE_S = 0.1
 """The least wait for this process's own handler, even if the form arrived late."""
 EXPIRED = "This menu has expired. Please run the command again."
 _HANDLED = "handled"
-"""The key in `Interaction.extras` of an interaction that a handler of this process has."""
+"""The key in `Interaction.extras` that marks an interaction which this process handles."""
 
 
 async def answer_unhandled(interaction: Interaction, known: Iterable[re.Pattern[str]]) -> None:
@@ -174,7 +174,7 @@ class InteractionClaim:
     is_resumed: bool = False
     """Whether `unfinished.py` has already claimed it."""
     has_outcome: bool = False
-    """Whether its outcome is stored, so that any process can say it."""
+    """Whether its outcome is stored; then any process can send it."""
 
     @classmethod
     def of(cls, interaction: Interaction, request_text: str) -> "InteractionClaim":
@@ -269,7 +269,7 @@ class InteractionClaim:
                 await renewing
 
     async def save_outcome(self, answer: InteractionReply, text: str) -> None:
-        """Store what is about to be said; SupersededError when another process has taken over."""
+        """Store the text that will be sent; SupersededError when another process has taken over."""
         outcome = {"outcome": text, "is_filled": answer.is_filled}
         stored = json.loads(self.request.request) | outcome
         interactions = self.context.store.interactions
@@ -318,7 +318,7 @@ async def _defer(answer: InteractionReply) -> None:
 
 
 def _is_repeatable(interaction: Interaction) -> bool:
-    """Return whether another process has a handler for it: a command, or a button of its own id."""
+    """Return whether any process can handle it: a command, or a button that survives restarts."""
     data: Mapping[str, Any] = interaction.data or {}
     is_command = interaction.type is discord.InteractionType.application_command
     return is_command or str(data.get("custom_id", "")).startswith(LASTING)

@@ -118,7 +118,7 @@ class NotificationSender:
         """Store that a person has a conversation with the bot, which reports may then use."""
         person = await self.context.store.people.find(addressee)
         if person is not None:
-            await self.context.store.displays.converse(person.id, str(channel))
+            await self.context.store.displays.save_conversation(person.id, str(channel))
 
     async def _text(self, notification: Notification) -> str:
         """Return the text, with a deadline in each reader's own time zone."""

@@ -38,7 +38,7 @@ async def boards(interaction: Interaction, current: str) -> list[app_commands.Ch
 
 
 async def _visible(interaction: Interaction) -> list[Board]:
-    """Return the boards that the person may see, without a call of the store in a server."""
+    """Return the boards that the person may see; in a server this does not call the store."""
     identity = user_credential(interaction.user.id)
     try:
         viewer = await typing_viewer(interaction)
@@ -59,7 +59,7 @@ async def competitions(interaction: Interaction, current: str) -> list[app_comma
 
     key = "competitions", interaction.user.id, interaction.guild_id
     try:
-        visible = await context.snapshot.own(key, find)
+        visible = await context.snapshot.cached(key, find)
     except StoreError:
         return []
     return choices([each.name for each in visible if current.casefold() in each.name.casefold()])
@@ -106,7 +106,7 @@ async def any_submissions(interaction: Interaction, current: str) -> list[app_co
         }
 
     try:  # read once for everyone who types this number
-        names = await context.snapshot.own(("numbers", typed), find)
+        names = await context.snapshot.cached(("numbers", typed), find)
     except StoreError:
         return []
     ordered = sorted(names.items())
@@ -130,7 +130,7 @@ async def _own_choices(
 ) -> list[app_commands.Choice[int]]:
     """Return suggestions of what belongs to the person, kept for a few seconds."""
     try:
-        names = await context_of(interaction).snapshot.own((kind, interaction.user.id), find)
+        names = await context_of(interaction).snapshot.cached((kind, interaction.user.id), find)
     except StoreError:
         return []
     return _numbered_choices(names, typed)

@@ -43,7 +43,7 @@ _LEAST_SPREAD = 0.1
 _MARGIN = 0.12
 """Inches around the drawing, which would otherwise touch the picture's edge."""
 _LEAST_DAYS = 1 / 4320
-"""The time axis extends at least this many days to both sides of its middle, 20 s."""
+"""The time axis extends at least this many days (20 s) to both sides of its middle."""
 _TITLE, _NAME, _LABEL = 64, 24, 16
 """The most characters of a line of the title, of a name in the legend, and of an axis label."""
 _MOST_COLUMNS = 4

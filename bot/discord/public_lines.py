@@ -17,7 +17,7 @@ from bot.services.standings import placements
 _log = structlog.get_logger(__name__)
 
 BLOCKED_S = 20.0
-"""Seconds until the permissions are looked at again; that costs no request."""
+"""Seconds until the permissions are checked again, which needs no request."""
 _REFUSED_S = 60.0
 _MOST_REFUSED_S = 3600.0
 """The first and the longest wait after Discord refused a line, for whatever reason."""
@@ -44,19 +44,19 @@ class PublicLines:
     async def advance(
         self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
     ) -> DisplayProgress:
-        """Post the line if something changed, and finish; or say when to try again."""
+        """Post the line if something changed, and finish; or return when to try again."""
         try:
             text = await self._line(shown, status)
             if text is not None:
                 where = await self._destination(shown, status)
                 if where is None:
-                    return DisplayProgress(again_s=BLOCKED_S, waits=True, asked=False)
+                    return DisplayProgress(again_s=BLOCKED_S, waits=True, requested=False)
                 view, nonce = details_button(shown.submission), f"{shown.submission}-place"
                 message = OnceMessage.of_text(text, nonce, view, silent=True)
                 line = await self.writer.send_once(shown, where, message)
                 await self.writer.record(shown, owner, announced=line.id)
         except ThreadBusyError:
-            return DisplayProgress(again_s=_BUSY_S, asked=False)
+            return DisplayProgress(again_s=_BUSY_S, requested=False)
         except discord.HTTPException as error:
             if is_temporary(error):
                 raise
@@ -79,7 +79,7 @@ class PublicLines:
         return draw.public_line(status, state.user, changed)
 
     async def _exists(self, channel: int) -> bool:
-        """Return whether the channel exists, seen or not."""
+        """Return whether the channel exists, even if the bot cannot see it."""
         if self.writer.client.get_channel(channel) is not None:
             return True
         try:

@@ -1,4 +1,4 @@
-"""Questions below an answer: menus of GPU types, and a button that continues with the choice.
+"""Questions in an answer: menus of GPU types, and a button that continues with the choice.
 
 A question is stored with the file that came with the command, for as long as Discord lets the bot
 edit its message. Any process of the bot handles the clicks, also after a restart.
@@ -148,7 +148,7 @@ class ContinueButton(
 
 
 async def _find(answer: InteractionReply, number: int) -> Question:
-    """Return the question; UserError when it has expired, whose message replaces the question."""
+    """Return the question; if it has expired, UserError, whose message replaces it."""
     interaction = answer.interaction
     key = interaction_key(interaction).rpartition(":")[0]
     question = await context_of(interaction).store.interactions.question(f"{key}:{number}")

@@ -45,9 +45,9 @@ class InteractionReply:
 
     interaction: Interaction
     is_filled: bool = False
-    """Whether the acknowledgement already has a message, or is none of ours: a clicked message."""
+    """Whether the acknowledgement has a message: the first reply, or the one that was clicked."""
     is_followed: bool = False
-    """Whether a submission's display goes on in this answer, and otherwise in a thread."""
+    """Whether a submission's display continues in this answer, or else in a thread."""
     save: Callable[["InteractionReply", str], Awaitable[None]] | None = None
     """Stores an outcome before it is sent."""
 
@@ -56,10 +56,9 @@ class InteractionReply:
         await self._send(MessageDraft(text), view)
 
     async def conclude(self, outcome: str | Report) -> None:
-        """Send what was changed.
+        """Send the outcome of a change.
 
-        A short outcome is stored first: if this process ends, the next one sends it and changes
-        nothing again.
+        A short outcome is stored first: if this process ends, the next one only sends it.
         """
         drafts = message_drafts(outcome) if isinstance(outcome, Report) else ()
         drafts = drafts or (MessageDraft(str(outcome)),)

@@ -44,7 +44,7 @@ def require(interaction: Interaction, *names: str) -> None:
 
 
 def _present_name(interaction: Interaction, guild: discord.Guild, name: str) -> str:
-    """Return what the role is called now that was made with this name."""
+    """Return the present name of the role that was made with this name."""
     role = _role_id(context_of(interaction), guild.id, name)
     found = None if role is None else guild.get_role(role)
     return name if found is None else found.name
@@ -67,7 +67,7 @@ def has_role(interaction: Interaction, *names: str) -> bool:
 
 
 def holds_role(context: DiscordContext, member: discord.Member, *names: str) -> bool:
-    """Return whether a member has one of the roles or manages the guild, trusted or not.
+    """Return whether a member has one of the roles or is an administrator, in any guild.
 
     A role counts by its id, whatever it is called now. By name it counts only where the bot has
     not stored an id yet, for example without the permission to make the role.
@@ -187,12 +187,12 @@ async def viewer_of(interaction: Interaction) -> Viewer:
             *(each.access.credentials for each in await context.store.boards.all())
         )
         credentials |= await credentials_elsewhere(interaction.client, user.id, wanted)
-        await context.store.displays.converse(account.id, str(interaction.channel_id))
+        await context.store.displays.save_conversation(account.id, str(interaction.channel_id))
     return Viewer(account.id, credentials, sees_all=has_role(interaction, ADMIN))
 
 
 async def typing_viewer(interaction: Interaction) -> Viewer:
-    """Return who types an option, from the interaction and memory, without a request to Discord.
+    """Return the person who types an option, as a viewer, without a request to Discord.
 
     In direct messages, the credentials are those that were last confirmed. The account is left out.
     """
@@ -202,12 +202,12 @@ async def typing_viewer(interaction: Interaction) -> Viewer:
         held = credentials | _credentials_of(user)
         return Viewer(NOBODY, held, sees_all=has_role(interaction, ADMIN))
 
-    async def confirmed() -> frozenset[str]:
+    async def stored() -> frozenset[str]:
         person = await context.store.people.find(user_credential(user.id))
         return frozenset() if person is None else (await rights_held(person.id)).credentials
 
     rights_held = context.store.rights.of
-    return Viewer(NOBODY, credentials | await context.snapshot.own(("rights", user.id), confirmed))
+    return Viewer(NOBODY, credentials | await context.snapshot.cached(("rights", user.id), stored))
 
 
 async def credentials_elsewhere(

@@ -1,4 +1,4 @@
-"""Keeps what autocompletion and checks of roles read in memory, at most a few seconds old."""
+"""Keeps data for autocompletion and checks of roles in memory, at most a few seconds old."""
 
 import asyncio
 import math
@@ -17,9 +17,9 @@ from bot.services.cache import ResponseCache
 EVERY_S = 2.0
 """Seconds between two readings of the store."""
 OLDEST_S = 6.0
-"""With an older reading, no boards are suggested: invitations may have been withdrawn since."""
+"""With an older reading, no boards are suggested: people may have been uninvited since."""
 _OWN_S = 3.0
-"""How old in seconds a person's own data may be; three times that while it is read again."""
+"""How old in seconds other data may be; three times that while it is read again."""
 _MOST_PEOPLE = 2000
 _log = structlog.get_logger(__name__)
 Found = TypeVar("Found")
@@ -67,8 +67,8 @@ class Snapshot:
             viewer = replace(viewer, person=person)
         return [each for each in self._boards if each.visible_to(viewer)]
 
-    async def own(self, key: object, make: Callable[[], Awaitable[Found]]) -> Found:
-        """Return one person's data by `key`; `make` reads it again after a few seconds."""
+    async def cached(self, key: object, make: Callable[[], Awaitable[Found]]) -> Found:
+        """Return other data, such as one person's, by `key`; `make` reads it every few seconds."""
         return await self._own.get(key, _OWN_S, make)
 
 

@@ -50,7 +50,7 @@ class PageButton(
     template=r"podium:page:(?P<direction>previous|next|mine):(?P<board>[0-9]{1,18}):"
     r"(?P<page>[0-9]{1,6}):(?P<gpu>.{1,32})",
 ):
-    """Shows the previous or next page, or one's own; the first page is 0."""
+    """Shows the previous or next page, or the viewer's own; the first page is 0."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class PageSelect(
             placeholder="Jump to a place",
             options=[
                 discord.SelectOption(label=names[n].capitalize(), value=str(n), default=n == page)
-                for n in jumps(len(names), page)
+                for n in menu_pages(len(names), page)
             ],
         )
         super().__init__(menu)
@@ -123,7 +123,7 @@ class PageSelect(
             await answer.replace(*_page(season, person, int(self.item.values[0])))
 
 
-def jumps(pages: int, page: int) -> list[int]:
+def menu_pages(pages: int, page: int) -> list[int]:
     """Return the pages that a menu offers: all, or the current one and others at equal steps."""
     if pages <= MOST_CHOICES:
         return list(range(pages))

@@ -23,8 +23,8 @@ from bot.discord.displays import (
     DisplayProgress,
     DisplayWriter,
     EditRateLimiter,
-    Lane,
     OnceMessage,
+    Phase,
 )
 from bot.discord.escaping import MESSAGE_LIMIT
 from bot.discord.public_lines import BLOCKED_S, PublicLines
@@ -44,11 +44,11 @@ _UNKNOWN_MESSAGE = 10008
 _RETRY_S = 0.5
 """Seconds until the next attempt after a thread was lost."""
 _ROOM_S = 2.0
-"""Seconds until the next attempt after threads were archived, to make room for one."""
+"""Seconds until the next attempt, after old threads were archived to make room."""
 _ANSWER_POLL_S = 0.3
-"""Seconds between two looks at a command that has not answered yet."""
+"""Seconds between two checks of a command that has not answered yet."""
 _ANSWER_WITHIN = timedelta(minutes=2)
-"""How long a command may take to answer; after that, the display goes on in the thread."""
+"""How long a command may take to answer; after that, the display continues in the thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +70,23 @@ class ThreadUpdater:
     async def advance(self, shown: DisplayedSubmission, owner: str) -> DisplayProgress:
         """Draw what has changed; may be repeated. Raises the errors of Discord and the store."""
         lines = PublicLines(self._writer, self._threads)
-        if shown.lane is Lane.LINE and lines.is_blocked(shown):
-            return DisplayProgress(again_s=BLOCKED_S, waits=True, asked=False)
+        if shown.phase is Phase.LINE and lines.is_blocked(shown):
+            return DisplayProgress(again_s=BLOCKED_S, waits=True, requested=False)
         status = await status_of(self.context, shown.submission)
         shown.queued = any(each.place is not None for each in status.jobs)
-        match shown.lane:
-            case Lane.ANSWER:
+        match shown.phase:
+            case Phase.ANSWER:
                 return await self._advance_answer(shown, owner, status)
-            case Lane.THREAD:
+            case Phase.THREAD:
                 return await self._advance_private(shown, owner, status)
-            case Lane.LINE:
+            case Phase.LINE:
                 return await lines.advance(shown, owner, status)
 
     async def give_up(self, shown: DisplayedSubmission, owner: str) -> None:
         """Skip the step that fails for an unknown reason; the report can be requested."""
-        if shown.lane is Lane.ANSWER:
+        if shown.phase is Phase.ANSWER:
             await self._writer.record(shown, owner, answered=True)
-        elif shown.lane is Lane.THREAD:
+        elif shown.phase is Phase.THREAD:
             await self._writer.record(shown, owner, unseen=True)
 
     async def _advance_answer(
@@ -97,7 +97,7 @@ class ThreadUpdater:
         kept = await self.context.store.interactions.answer_of(request)
         asked_at = discord.utils.snowflake_time(int(request.rpartition(":")[2] or 0))
         if not kept.done and self.context.clock.now() - asked_at < _ANSWER_WITHIN:
-            return DisplayProgress(again_s=_ANSWER_POLL_S, asked=False)
+            return DisplayProgress(again_s=_ANSWER_POLL_S, requested=False)
         self.edits.begin(request)  # so that the first answer can be read
         token = kept.token
         rest: Sequence[draw.MessageDraft] | None = None if token else ()
@@ -114,7 +114,7 @@ class ThreadUpdater:
         self.edits.remove(request)
         pending = token is not None and not status.is_settled
         await self._writer.record(shown, owner, answered=True, answer_pending=pending)
-        for draft in rest:  # at most once, because Discord could not tell a repetition
+        for draft in rest:  # at most once, because Discord would not recognize a repetition
             with suppress(discord.HTTPException):
                 await self._answer(token or "").send(
                     draft.content, files=as_files(draft.files), ephemeral=True
@@ -126,7 +126,7 @@ class ThreadUpdater:
     async def _settle_answer(
         self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
     ) -> None:
-        """Show in the answer how the confirmation ended that was pending there."""
+        """Show in the answer how the confirmation ended; the report there calls it pending."""
         request = shown.state.answer or ""
         kept = await self.context.store.interactions.answer_of(request)
         if kept.token is not None:
@@ -161,7 +161,7 @@ class ThreadUpdater:
         self, token: str, status: SubmissionStatus
     ) -> Sequence[draw.MessageDraft]:
         first, *others = draw.message_drafts(await full_report(self.context, status))
-        text = f"{first.content}\n{draw.later(status)}"
+        text = f"{first.content}\n{draw.again_line(status)}"
         await self._answer(token).edit_message(
             ORIGINAL,
             content=text if len(text) <= MESSAGE_LIMIT else first.content,
@@ -177,7 +177,7 @@ class ThreadUpdater:
         try:
             again_s = await self._update_private_part(shown, owner, status)
         except ThreadBusyError:
-            return DisplayProgress(again_s=_RETRY_S, asked=False)
+            return DisplayProgress(again_s=_RETRY_S, requested=False)
         except discord.HTTPException as error:
             if is_temporary(error):
                 raise
@@ -252,7 +252,10 @@ class ThreadUpdater:
     async def _use_direct_messages(
         self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
     ) -> None:
-        """Switch to direct messages if there were some: Discord blocks bots that begin many."""
+        """Switch to direct messages if the person and the bot have exchanged some before.
+
+        Discord blocks bots that begin many conversations.
+        """
         conversation = await self.context.store.displays.conversation(status.submission.person)
         if conversation is None:
             await self._writer.record(shown, owner, unseen=True)
@@ -324,7 +327,7 @@ class ThreadUpdater:
 
 
 ORIGINAL: int = "@original"  # type: ignore[assignment]
-"""How Discord calls the answer to an interaction; discord.py passes it on unchanged."""
+"""Discord's id of the answer to an interaction; discord.py sends it unchanged."""
 
 
 async def status_of(context: DiscordContext, submission: SubmissionId) -> SubmissionStatus:

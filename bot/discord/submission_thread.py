@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from bot.discord import submission_steps as steps
 from bot.discord.context import FRONT_END, DiscordContext
-from bot.discord.displays import DisplayedSubmission, DisplayProgress, DisplayTakenOverError, Lane
+from bot.discord.displays import DisplayedSubmission, DisplayProgress, DisplayTakenOverError, Phase
 from bot.discord.responses import is_temporary
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
@@ -33,8 +33,8 @@ _REDRAW_S = 0.02
 """Seconds added for each waiting submission, so that a long queue does not load the store."""
 CLAIM_S = 0.2
 """Seconds between two polls for new submissions, however many notices arrive."""
-AT_ONCE = {Lane.ANSWER: 8, Lane.THREAD: 12, Lane.LINE: 8}
-"""The most submissions that are drawn at the same time, by what is drawn of them."""
+AT_ONCE = {Phase.ANSWER: 8, Phase.THREAD: 12, Phase.LINE: 8}
+"""The most displays that advance at the same time, by phase."""
 _TICK_S = 0.01
 """Seconds by which a timer of the event loop may fire early."""
 LONGEST_WAIT_S = 20.0
@@ -102,8 +102,8 @@ class DisplayLoop:
     updater: steps.ThreadUpdater
     owner: str = field(default_factory=lambda: f"discord-{secrets.token_hex(6)}")
     held: dict[SubmissionId, _Held] = field(default_factory=dict)
-    due: dict[Lane, asyncio.Queue[SubmissionId]] = field(
-        default_factory=lambda: {lane: asyncio.Queue() for lane in Lane}
+    due: dict[Phase, asyncio.Queue[SubmissionId]] = field(
+        default_factory=lambda: {phase: asyncio.Queue() for phase in Phase}
     )
     waiting: set[SubmissionId] = field(default_factory=set)
     """The submissions in `due`, each of which is queued there once."""
@@ -128,9 +128,9 @@ class DisplayLoop:
             group.create_task(self._renew_regularly(), name="leases")
             group.create_task(self._claim_new(), name="claim")
             group.create_task(self._redraw_queued(), name="queue")
-            for lane, count in AT_ONCE.items():
+            for phase, count in AT_ONCE.items():
                 for number in range(count):
-                    group.create_task(self._draw_due(lane), name=f"draw-{lane.name}-{number}")
+                    group.create_task(self._draw_due(phase), name=f"draw-{phase.name}-{number}")
 
     async def release(self) -> None:
         """Release what is unfinished, so that the next process can claim it at once."""
@@ -225,7 +225,7 @@ class DisplayLoop:
             held.changed = True
         elif submission not in self.waiting:
             self.waiting.add(submission)
-            self.due[held.shown.lane].put_nowait(submission)
+            self.due[held.shown.phase].put_nowait(submission)
 
     def _mark_later(self, submission: SubmissionId, seconds: float) -> None:
         asyncio.get_running_loop().call_later(seconds, self._mark, submission)
@@ -236,9 +236,9 @@ class DisplayLoop:
             for message in (held.shown.state.live, held.shown.state.answer):
                 self.updater.edits.remove(message)
 
-    async def _draw_due(self, lane: Lane) -> None:
+    async def _draw_due(self, phase: Phase) -> None:
         while True:
-            submission = await self.due[lane].get()
+            submission = await self.due[phase].get()
             self.waiting.discard(submission)
             held = self.held.get(submission)
             if held is None:
@@ -278,7 +278,7 @@ class DisplayLoop:
             _log.error("not shown", action="incident", submission=submission, exc_info=error)
             return self._postpone(held, LONGEST_WAIT_S)
         held.failures = 0
-        if progress.asked and self.backoff.succeeded():
+        if progress.requested and self.backoff.succeeded():
             self._wake_all()
         return progress
 

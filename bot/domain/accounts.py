@@ -182,7 +182,7 @@ SYSTEM_NAME = "Podium"
 
 
 DELETED = "deleted"
-"""The kind of identity of accounts that their people deleted; no front end uses it."""
+"""The kind of identity of deleted accounts; no front end uses it."""
 DELETED_NAME = "deleted account"
 
 
@@ -199,7 +199,7 @@ class Person:
 
     @property
     def name_can_be_reset(self) -> bool:
-        """Return whether there is a handle that differs from the name, so can replace it."""
+        """Return whether there is a handle that differs from the name, and so can replace it."""
         return bool(self.handle) and skeleton(self.name) != skeleton(self.handle)
 
     @property

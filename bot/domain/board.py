@@ -50,7 +50,7 @@ class SourceVisibility(StrEnum):
 
     @property
     def statement(self) -> str:
-        """Return what who submits agrees to."""
+        """Return the statement to which a submitter agrees."""
         if self is SourceVisibility.NEVER:
             return "Only you and admins may read your source."
         when = "After the deadline, everyone" if self is not SourceVisibility.ALWAYS else "Everyone"
@@ -207,7 +207,7 @@ class NewInviteLink:
 
 @dataclass(frozen=True, slots=True)
 class InviteLink:
-    """A link by which at most `most` people can join a private board; `uses` have."""
+    """A link by which at most `most` people can join a private board; `uses` have joined."""
 
     id: InviteLinkId
     board: BoardId

@@ -59,7 +59,7 @@ class ConfirmationState(StrEnum):
     UNDECIDED = "undecided"
     """The comparison failed each time: both share the place."""
     DROPPED = "dropped"
-    """The comparison was not needed any more."""
+    """The comparison was not needed any more, or one of the two is not ranked any more."""
 
 
 _STATES = {
@@ -97,9 +97,9 @@ class Confirmation:
     """The holder; None until the comparison starts."""
     rival_name: str = ""
     run: SubmissionId | None = None
-    """The system's submission that compares both now, or did last."""
+    """The system's submission that compares them now, or did so last."""
     alone: SubmissionId | None = None
-    """Which of the two the run compares with itself, after it failed; None: it compares both."""
+    """Which of the two `run` compares with itself, after a failure; None: it compares both."""
     attempts: int = 0
     failures: int = 0
     ratio: PairRatio | None = None
@@ -200,7 +200,7 @@ def contest(
     return None
 
 
-def with_former(
+def with_former_runs(
     entered: Iterable[Entrant], met: Mapping[SubmissionId, Sequence[tuple[SubmissionId, PairRatio]]]
 ) -> tuple[Entrant, ...]:
     """Add the comparisons of runs that are withdrawn, or no longer the best of their person.
@@ -289,13 +289,14 @@ def scaled(rival: ScoreValue, ratio: PairRatio, own: ScoreValue) -> ScoreValue:
     )
 
 
-def entered(value: ScoreValue, measured_ns: float, first_ns: float | None) -> ScoreValue:
-    """Return the score with which a run enters, given its own time and that of the fastest other.
+def limited(value: ScoreValue, measured_ns: float, first_ns: float | None) -> ScoreValue:
+    """Return a compared run's score, limited by its own time and that of the fastest other run.
 
-    `measured_ns` was measured without a rival; `first_ns` is at least what was measured so. If the
-    holder has become slower than its score says, the ratio makes the run look faster than it is. So
-    a ratio never puts a run ahead of all others by more than `LEADS_MOST`, unless the run's own
-    measurement was that fast. If the time is raised, its uncertainty grows in proportion.
+    `measured_ns` was measured without a rival. `first_ns` is the other run's time, or the time that
+    was measured for it without a rival if that is longer. If the holder has become slower than its
+    score says, the ratio makes the run look faster than it is. So a ratio never puts a run ahead of
+    all others by more than `LEADS_MOST`, unless the run's own measurement was that
+    fast. If the time is raised, its uncertainty grows in proportion.
     """
     if first_ns is None:
         return value

@@ -106,7 +106,7 @@ class UsageKind(StrEnum):
     CONFIRMATION = "confirmation"
     """Runs were compared, for a place or for a final."""
     FAULT = "fault"
-    """An attempt that failed with an internal error or was lost, or the task's own code failed."""
+    """An attempt that was lost, had an internal error, or in which the task's own code failed."""
 
     @property
     def counts(self) -> bool:
@@ -268,7 +268,7 @@ def day_after(now: datetime) -> datetime:
     return day_of(now) + timedelta(days=1)
 
 
-def reserved(task: TaskDefinition, mode: Mode, gpu: str) -> tuple[float, int]:
+def limit_and_cards(task: TaskDefinition, mode: Mode, gpu: str) -> tuple[float, int]:
     """Return the seconds that a job may take at most, and how many GPUs it uses."""
     return float(task.limit_s(mode)), 1 if gpu == CPU else task.world_size
 
@@ -277,16 +277,16 @@ def jobs_need(
     task: TaskDefinition, mode: Mode, gpus: Iterable[str], of: GpuTime
 ) -> tuple[GpuTime, ...]:
     """Return what a job on each of these GPU types needs, for the person and board in `of`."""
-    limits = ((gpu, *reserved(task, mode, gpu)) for gpu in gpus)
+    limits = ((gpu, *limit_and_cards(task, mode, gpu)) for gpu in gpus)
     return tuple(replace(of, gpu=gpu, reserved_s=seconds * cards) for gpu, seconds, cards in limits)
 
 
 def shortage(
     quotas: Iterable[Quota], times: Sequence[GpuTime], prices: Prices, need: GpuTime
 ) -> Shortage | None:
-    """Return a quota without room for `need.reserved_s`, if possible one that no job will free.
+    """Return a quota without room for `need.reserved_s`; None if the job may start.
 
-    None if the job may start.
+    A quota without room even after all running jobs have ended comes first.
     """
     found = [
         short

@@ -207,11 +207,11 @@ def final_standings(
     return rank_entrants([*inside, *others])
 
 
-def passing(standings: Sequence[Standing], entries: Container[SubmissionId]) -> Standing | None:
+def next_entry(standings: Sequence[Standing], entries: Container[SubmissionId]) -> Standing | None:
     """Return the first standing outside of the final that is listed before the final's last entry.
 
-    It is then compared too. So the table is the head of the board, and no entry falls behind a
-    person with whom it was never compared.
+    It is then compared too. So the table has the first rows of the board, and no entry falls behind
+    a person with whom it was never compared.
     """
     inside = [each.score.submission in entries for each in standings]
     place = inside.index(False) if False in inside else len(inside)

@@ -84,7 +84,7 @@ class Job:
     used_s: float = 0.0
     """Seconds of evaluation in attempts that failed; lost ones do not count."""
     limit_s: float = 0.0
-    """The most seconds that it may take; on all its cards, they are reserved while it runs."""
+    """The most seconds that it may take; while it runs, they are reserved for each of its cards."""
     cards: int = 1
     """How many GPUs it uses."""
     waits: str = ""
@@ -121,7 +121,7 @@ class UnfinishedJob:
     since: datetime
     """When it was started; if it waits, when it was stored."""
     position: int
-    """Its place, from 1, among the jobs of its GPU type that wait, or among those that run."""
+    """Its position, from 1, among the jobs of its GPU type that wait, or among those that run."""
 
 
 @dataclass(frozen=True, slots=True)

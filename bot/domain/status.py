@@ -49,7 +49,7 @@ class JobStatus:
     confirmation: Confirmation | None = None
     """Its last comparison with the holder of a place; None if it needed none."""
     lost: LostPlace | None = None
-    """The last of the first places that another run took from it, or shares."""
+    """The latest loss of one of the first places to another run, which took or shares it."""
     ranks: ScoreValue | None = None
     """The time that ranks; None if that is the time of its own run."""
 

@@ -206,9 +206,9 @@ def speed_up_of(measured: Ratio) -> SpeedUp:
 
 
 def speed_up_in_turn(evaluation: Evaluation | None) -> SpeedUp | None:
-    """Return the speedup over a reference that ran in turn, on all benchmarks; None if unknown.
+    """Return the speedup over the reference that was timed in turn; None if not on all benchmarks.
 
-    It is more precise than the ratio of two times that were measured one after the other. Over
+    It is more precise than the ratio of two times that were measured one after the other. For
     several benchmarks it is the geometric mean.
     """
     cases = evaluation.cases if evaluation else ()

@@ -36,7 +36,7 @@ class People(Protocol):
     async def find(self, identity: str) -> Person | None: ...
 
     async def reset_name(self, person: Person) -> Person | None:
-        """Replace the name by the handle, or the identity; None if the name has changed meanwhile.
+        """Replace the name with the handle, or the identity; None if the name has just changed.
 
         The person cannot choose a name like the old one again.
         """
@@ -51,12 +51,12 @@ class People(Protocol):
         """Store the skeletons of names that have none, from an earlier version; return how many."""
 
     async def deleted(self) -> frozenset[PersonId]:
-        """Return the accounts that their people deleted: of these only scores are left."""
+        """Return the deleted accounts, of which only scores are left."""
 
     async def erase(self, person: Person) -> tuple[str, ...]:
         """Delete what belongs to the person, except for scores and GPU time without their name.
 
-        Returns the person's private threads, in the front end's own words.
+        Returns the front end's ids of the person's private threads.
         """
 
 
@@ -145,7 +145,7 @@ class Moderation(Protocol):
         """Return the channels where submissions are accepted; empty when none was ever set."""
 
     async def claim_part(self, guild: str, kind: str, lease: timedelta) -> bool:
-        """Claim to make a guild's role or channel for a purpose; False if it was ever made.
+        """Claim the creation of a guild's role or channel for a purpose; False if it was ever made.
 
         False too while another process holds the claim.
         """
@@ -162,7 +162,7 @@ class Moderation(Protocol):
     async def drop_limit(
         self, board: BoardId | None, mode: Mode | None, person: PersonId | None = None
     ) -> bool:
-        """Remove a limit; False when there was none that has not ended."""
+        """Remove a limit; False when there is none, or it has ended."""
 
     async def limits(self) -> tuple[RateLimit, ...]:
         """Return every limit that has not ended, the wider ones first."""
@@ -204,27 +204,27 @@ class Costs(Protocol):
 
 
 class Alerts(Protocol):
-    """What admins are told of, the messages that tell it, and prints of sources."""
+    """Alerts for admins, the messages about them, and fingerprints of sources."""
 
     async def begin(self, key: str, text: str, again_within: timedelta) -> None:
-        """Begin an alert unless it lasts; one that ended so recently goes on."""
+        """Begin an alert unless it is active; one that ended within this time is resumed."""
 
     async def end_except(self, keys: Sequence[str]) -> int:
         """End all alerts but these; return how many."""
 
     async def report_once(self, key: str, text: str) -> None:
-        """Begin an alert that has no end; nothing happens if its key was ever reported."""
+        """Begin an alert that never ends, unless one with its key was ever reported."""
 
     async def claim(
         self, addressees: Sequence[str], owner: str, lease: timedelta
     ) -> tuple[AlertMessage, ...]:
-        """Claim messages to send, and those to edit because their alert ended or goes on."""
+        """Claim messages to send, and those to edit because their alert ended or was resumed."""
 
-    async def mark_told(self, told: AlertMessage, owner: str, message: str) -> bool:
-        """Store the message that tells it; False when another owner has taken over."""
+    async def mark_sent(self, claimed: AlertMessage, owner: str, message: str) -> bool:
+        """Store that `message` was sent or edited; False when another owner has taken over."""
 
-    async def retry_later(self, told: AlertMessage, owner: str, wait: timedelta) -> bool:
-        """Let it be claimed again after that time; False when another owner has taken over."""
+    async def retry_later(self, claimed: AlertMessage, owner: str, wait: timedelta) -> bool:
+        """Let it be claimed again after `wait`; False when another owner has taken over."""
 
     async def without_fingerprint(self) -> tuple[RankedSource, ...]:
         """Return the oldest ranked submissions of the last day that have no fingerprint."""

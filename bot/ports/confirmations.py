@@ -39,10 +39,10 @@ class Confirmations(Protocol):
         """Return the comparisons of a submission outside of finals, oldest first."""
 
     async def concerning(self, submissions: Sequence[SubmissionId]) -> tuple[Confirmation, ...]:
-        """Return what people are told of these runs outside of finals, oldest first.
+        """Return the comparisons to show for these runs, without those of finals, oldest first.
 
-        That is the comparisons that they needed, and those by which they lost or share a place.
-        Leaves out what an excluded run waits for, and the places that it took.
+        These are the ones that they needed, and those by which they lost or share a place. Leaves
+        out the comparison that an excluded run waits for, and the places that it took.
         """
 
     async def pending(self, version: TaskVersionId, gpu: str) -> tuple[Confirmation, ...]:

@@ -80,11 +80,11 @@ class Displays(Protocol):
     async def find(self, submission: SubmissionId) -> Display | None:
         """Return the display of a submission, finished or not."""
 
-    async def converse(self, person: PersonId, conversation: str) -> None:
-        """Store where a front end and the person exchange direct messages."""
+    async def save_conversation(self, person: PersonId, conversation: str) -> None:
+        """Store the conversation in which a front end and the person exchange direct messages."""
 
     async def conversation(self, person: PersonId) -> str | None:
-        """Return where they have exchanged direct messages; None if they have not."""
+        """Return that conversation; None if they have exchanged no direct messages."""
 
 
 class BoardThreads(Protocol):
@@ -126,7 +126,7 @@ class Interactions(Protocol):
     async def claim_unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
     ) -> tuple[OpenRequest, ...]:
-        """Claim a few whose lease expired this long ago, oldest first; counts no attempt."""
+        """Claim a few whose lease expired this long ago, oldest first; it counts as no attempt."""
 
     async def begin(self, interaction: str, owner: str, lease: timedelta) -> bool:
         """Count an attempt, and renew the lease; False when another owner has taken over."""

@@ -147,7 +147,7 @@ class Submissions(Protocol):
         """Return those that exist, oldest first."""
 
     async def write_note(self, submission: SubmissionId, note: str) -> None:
-        """Store its author's note; nothing happens if there is no such submission."""
+        """Store the author's note about a submission; do nothing if it does not exist."""
 
     async def to(self, board: BoardId) -> tuple[Submission, ...]:
         """Return every submission to a board, oldest first."""

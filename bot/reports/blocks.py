@@ -44,7 +44,7 @@ class Column:
 class Table:
     """Rows of equal length under named columns.
 
-    A narrow front end draws one with `is_list` as a list whose cells explain themselves.
+    A narrow front end draws a table with `is_list` as a list: its cells are clear without headings.
     """
 
     title: str

@@ -217,7 +217,7 @@ _LINE_BYTES = 75
 """The most bytes of a line in a calendar; a longer one is continued after a space in the next."""
 _ESCAPED = str.maketrans({"\\": "\\\\", ";": "\\;", ",": "\\,"})
 Address = Callable[[str, str], str]
-"""Returns a page's address, given `competitions` or `boards` and the name."""
+"""Returns the address of a page, from `competitions` or `boards` and the page's name."""
 
 
 def schedule_calendar(competition: Competition, now: datetime, address: Address) -> str:
@@ -240,7 +240,7 @@ def _events(competition: Competition, address: Address) -> Iterator[Sequence[str
     if not competition.boards:
         yield _event(page, f"{name} opens", page, (competition.opens_at, None))
     for board in competition.boards:
-        seen = bool(board.gpus)  # of a board that has not opened, only name and date are known
+        seen = bool(board.gpus)  # a board that has not opened has only its name and date
         link = address("boards", board.name) if seen else page
         summary = f"{board.name} ({name})" if board.deadline else f"{board.name} opens ({name})"
         yield _event(f"{page}#{board.id}", summary, link, _dates(competition, board))

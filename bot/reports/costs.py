@@ -24,7 +24,7 @@ Key = Callable[[Usage], tuple[str, object]]
 
 
 def costs_report(found: CostReport, longest_name: int | None = None) -> Report:
-    """Return who used what, the most expensive first; names are cut after `longest_name`."""
+    """Return who used how much, the most expensive first; names are cut after `longest_name`."""
     title = f"GPU costs, {_PERIODS.get(found.days, f'last {found.days} days')} (UTC)"
     if not found.usage:
         return Report(title, (Text("no GPU time was used", Tone.QUIET),))

@@ -84,7 +84,7 @@ _BEST = (
 )  # fmt: skip
 _NEWEST = (Column("submission"), Column("mode"), Column("outcome"), Column("when (UTC)"))
 _MOST_NEWEST = 10
-"""How many submissions are listed in short; the complete list follows, as a file."""
+"""How many submissions the short list has; the complete list is a file."""
 
 
 def personal_report(personal: PersonalBoard) -> Report:

@@ -1,4 +1,4 @@
-"""Where an evaluation ran: the machine, its GPU and load, what that did to times, the sandbox.
+"""Where an evaluation ran: machine, GPU, load and its effect on times, and the sandbox.
 
 Also how far the kernels of a profile used the GPU.
 """
@@ -75,7 +75,7 @@ def turn_lines(evaluation: Evaluation) -> Iterator[str]:
             calls = measured.left_out + sum(map(len, measured.samples))
             yield (
                 f"{case.spec}: {measured.left_out} of {calls} calls waited for a core of the"
-                " machine: they were checked, and do not count into the time"
+                " machine: they were checked, but do not count towards the time"
             )
 
 

@@ -1,4 +1,4 @@
-"""Reads what Nsight Compute reports of the kernels of a call: percentages, facts, findings.
+"""Reads Nsight Compute's report about the kernels of a call: percentages, facts, findings.
 
 The judge stores the details of a report with a profile, as CSV. A submission influences them, so
 every part has a limit. The names of sections and metrics are those of Nsight Compute 2025.3.
@@ -25,7 +25,7 @@ _NAME_MOST, _SHORT_NAME = 120, 60
 _BUSY = 60.0
 """A unit that is used by less than this percentage does not limit a kernel."""
 _OF_PART = 0.25
-"""The weight of an estimate for one part of a kernel, if one for the whole kernel has 1."""
+"""The weight of an estimate for one part of a kernel; one for the whole kernel has weight 1."""
 _SPEED, _MEMORY = "GPU Speed Of Light Throughput", "Memory Workload Analysis"
 _LAUNCH, _OCCUPANCY = "Launch Statistics", "Occupancy"
 _ACHIEVED, _THEORETICAL = "Achieved Occupancy", "Theoretical Occupancy"
@@ -82,7 +82,7 @@ class ProfileFinding:
 
 @dataclass(frozen=True, slots=True)
 class ProfiledKernel:
-    """One kernel: what limits it, its percentages, and facts such as its launch."""
+    """One kernel: the unit that limits it, its percentages, and facts such as its launch."""
 
     name: str
     limit: str
@@ -191,7 +191,7 @@ def _limit(kernel: _Kernel) -> str:
     if max(compute, memory) < _BUSY:
         return (
             f"neither memory ({memory:.0f} %) nor arithmetic ({compute:.0f} %) is busy: it waits, "
-            "or too little of it runs at once"
+            "or too few of its threads run at once"
         )
     if memory >= compute:
         return f"memory limits it: {memory:.0f} % used, and {compute:.0f} % of the arithmetic"

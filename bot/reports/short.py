@@ -1,4 +1,4 @@
-"""Reports of submissions and standings for a narrow screen: what one asks first comes first.
+"""Reports of submissions and standings for a narrow screen: what matters most comes first.
 
 That is whether a submission passed or why not, its time, its place and the gap to the next, and the
 change to the person's own best; in standings the medal, name, time, and gap to the first.
@@ -293,7 +293,7 @@ def _ranks(leaderboard: BoardStandings, entries: Sequence[Standing], own: int | 
 
 
 def _place(entry: Standing, *, shared: bool, own: bool) -> str:
-    """Return medal and name, such as `🥇 Ada`; from the fourth place on the number."""
+    """Return medal and name, such as `🥇 Ada`; from the fourth rank on, its number and name."""
     number = f"{entry.rank}{'=' if shared else '.'} "
     sign = medal(entry.rank).strip() + (f" {entry.rank}= " if shared else " ")
     return f"{sign if medal(entry.rank) else number}{cut_name(entry.score.person_name, _NAME)}" + (

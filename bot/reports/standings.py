@@ -113,11 +113,11 @@ def _how_to_read(entries: Sequence[Standing]) -> Iterator[str]:
     if len({entry.rank for entry in entries}) < len(entries):
         yield "= shared rank: times that the judge cannot tell apart"
     if _decided_by_ratio(entries):
-        yield "ranks of times that overlap: the runs were compared, and their ratio decides"
+        yield "where times overlap: the runs were compared, and the ratio decides their ranks"
 
 
 def _decided_by_ratio(standings: Sequence[Standing]) -> bool:
-    """Return whether a comparison gave somebody another rank than these times alone would."""
+    """Return whether a comparison gave a person another rank than these times alone would."""
     passes = sorted(each.score.value.passes_ns for each in standings)
     return any(
         each.rank != 1 + bisect_left(passes, each.score.value.upper_ns) for each in standings
@@ -210,7 +210,7 @@ def medal(rank: int) -> str:
 
 
 def speed_up_line(place: Placement, evaluation: Evaluation | None) -> str:
-    """Return the speedup over the reference: if known, over one that ran in turn; or nothing."""
+    """Return the speedup over the reference, timed in turn if that is known; empty without one."""
     if (in_turn := speed_up_in_turn(evaluation)) is not None:
         return f"{describe_speed_up(in_turn)} vs reference, timed in turn with it"
     if place.reference is None:

@@ -99,7 +99,7 @@ def gpu_time(evaluation: Evaluation, cost: float | None) -> Text:
 
 
 def short_notes(evaluation: Evaluation) -> Iterator[str]:
-    """Yield what explains a result, without the raw runs."""
+    """Yield the notes that explain a result, without the raw runs."""
     for lines in (turn_lines, _ended_early, _lifted, _build_and_profile_lines):
         yield from lines(evaluation)
 
@@ -207,7 +207,7 @@ def status_report(
 ) -> Report:
     """Return a line for each job without an evaluation, the evaluations, and the files.
 
-    `machine` tells whether the machines and sandboxes are described.
+    With `machine`, the machines and sandboxes are described too.
     """
     submission = progress.submission
     blocks: list[Block] = [*head_lines(progress)]
@@ -265,7 +265,7 @@ def job_line(progress: JobStatus) -> Text:
 
 
 def outcome(progress: SubmissionStatus) -> Text:
-    """Return the first verdict that is no pass, else the state of the submission, in few words."""
+    """Return the first verdict other than passed, else the submission's state, in few words."""
     verdicts = [each.evaluation.verdict for each in progress.jobs if each.evaluation is not None]
     failed = [each for each in verdicts if each is not Verdict.PASSED]
     if failed or (verdicts and progress.state is SubmissionState.FINISHED):

@@ -23,7 +23,7 @@ _SINCE = datetime(1971, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class OwnData:
-    """All that is stored of one person, as zips of a limited size."""
+    """Everything that is stored about one person, as zips of a limited size."""
 
     zips: tuple[bytes, ...]
     submissions: int
@@ -169,7 +169,7 @@ async def choose_name(store: Store, person: Person, typed: str) -> Person:
         message = f"a display name has 1 to {LONGEST_NAME} visible characters"
         raise UserError("bad-name", message)
     if skeleton(name) in _RESERVED:
-        raise UserError("bad-name", f"{name!r} is a name of Podium's own; choose another")
+        raise UserError("bad-name", f"Podium itself uses the name {name!r}; choose another")
     subject, reason = f"person {person.identity}", f"{person.name} is now {name}"
     async with audited(store, person.id, "rename", subject, reason=reason) as tx:
         renamed = await tx.people.rename(person.id, name, RENAME_PAUSE)

@@ -16,7 +16,7 @@ from bot.services.operations import read_metrics
 from bot.services.similar import compare_sources
 
 STUCK_AFTER = timedelta(minutes=5)
-"""A job that could start, but waits this long while nothing runs on its GPU type, is stuck."""
+"""A queue is stuck if a job that could start waits this long and none runs on its GPU type."""
 SAME_AGAIN = timedelta(minutes=15)
 """If an alert begins again within this time of its end, its old message is edited."""
 _log = structlog.get_logger(__name__)

@@ -237,7 +237,7 @@ async def exported_sources(
 ) -> AsyncGenerator[tuple[str, str], None]:
     """Yield each submitted source once, with the hash by which submissions refer to it.
 
-    Sources are left out that others may not read, as was stated to their submitters.
+    Leaves out sources that other people may not read, as stated to their submitters.
     """
     first = {
         each.submission.source_hash: each.submission.id

@@ -20,9 +20,9 @@ from bot.domain.confirmation import (
     ConfirmationState,
     Reading,
     combined,
-    entered,
     in_turn,
     level,
+    limited,
     read,
     scaled,
     settled,
@@ -47,7 +47,8 @@ UNDECIDED = "confirmation-failed"
 """The audit action for a comparison that failed each time."""
 _NOT_NEEDED = "it takes none of the first places from another person any more"
 _CHECKED, _CHECKED_MADE, _CHECKED_NOT_MADE = range(MOST_ATTEMPTS + 1, MOST_ATTEMPTS + 4)
-"""Values of `attempts` while the run is compared with itself; then the rival: whether it could."""
+"""Values of `attempts`: the run is compared with itself; then its rival is, after the run could be
+compared, or could not."""
 _ABSENT = "its submitter is banned or was deleted, so it is not ranked"
 _log = structlog.get_logger(__name__)
 
@@ -258,7 +259,7 @@ async def _compare_again(tx: Store, one: Confirmation, rival: SubmissionId) -> b
 
 
 async def _after_check(tx: Store, met: _Meeting, *, made: bool) -> bool:
-    """Go on after one of two that could not be compared was compared with itself.
+    """Continue after one of two runs that could not be compared was compared with itself.
 
     If only one of them prevents it, that one is not ranked. Otherwise neither is to blame.
     """
@@ -275,7 +276,7 @@ async def _after_check(tx: Store, met: _Meeting, *, made: bool) -> bool:
     if own_made is made:
         return await _give_up(tx, one, met.rival)
     prevents = met.rival if own_made else one.submission
-    reason = "no run could compare it with another one, nor with itself; the other one could be"
+    reason = "it could be compared neither with another run nor with itself; the other run could"
     return await _disqualify(tx, one, prevents, reason)
 
 
@@ -293,17 +294,17 @@ async def _give_up(tx: Store, one: Confirmation, rival: SubmissionId) -> bool:
 
 
 async def _enter(tx: Store, one: Confirmation, value: ScoreValue) -> None:
-    """Rank a run with this value, limited by its own measurement (see `entered`)."""
+    """Rank a run with this value, limited by its own measurement (see `limited`)."""
     own_ns = await measured_ns(tx, one.task_version, one.submission, one.gpu)
     if own_ns is not None:
         everyone = await tx.results.entrants(one.task_version, one.gpu)
         others = [each.best for each in everyone if each.best.person != one.person]
-        value = entered(value, own_ns, await fastest_ns(tx, others))
+        value = limited(value, own_ns, await fastest_ns(tx, others))
     await tx.confirmations.enter(one, value)
 
 
 async def _after_alone(tx: Store, met: _Meeting, alone: SubmissionId, *, failed: bool) -> bool:
-    """Go on after one was compared with itself; it is disqualified after `MOST_FAILURES`."""
+    """Continue after one was compared with itself; disqualify it after `MOST_FAILURES`."""
     one = met.confirmation
     if not failed:
         return await _compare_again(tx, one, met.rival)

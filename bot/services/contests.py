@@ -104,9 +104,9 @@ def _there_before(run: Score, others: Sequence[Entrant]) -> list[Entrant]:
 async def contest_of(
     tx: Store, new: Score, own: Sequence[Score], everyone: Sequence[Entrant] | None = None
 ) -> Contest | None:
-    """Return the place that a score takes from another person now; `own` are its person's.
+    """Return the place that a score takes from another person now; `own` has its person's scores.
 
-    `everyone` are the people from whom it may take it: by default all of the leaderboard.
+    `everyone` has the people from whom it may take the place: by default all of the leaderboard.
     """
     if everyone is None:
         everyone = await tx.results.entrants(new.task_version, new.gpu)
@@ -174,7 +174,7 @@ async def fastest_ns(tx: Store, ranked: Iterable[Score]) -> float | None:
 
 
 async def compared_now(store: Store, waiting: Iterable[Confirmation]) -> tuple[Confirmation, ...]:
-    """Return the confirmations that can be made now: not of banned people or excluded runs."""
+    """Return the confirmations that can be made now, without banned people and excluded runs."""
     banned = await store.moderation.bans()
     return tuple(
         [

@@ -21,8 +21,8 @@ from bot.domain.finals import (
     final_places,
     final_rows,
     final_standings,
+    next_entry,
     next_pair,
-    passing,
 )
 from bot.domain.ids import ConfirmationId, SubmissionId
 from bot.domain.notifications import NotificationKind, final_notification
@@ -150,7 +150,7 @@ async def _next_pair(
     places = final_places(scores, order, results)
     standings = final_standings(places, results, await _others(tx, final, places))
     most = min(MOST_TOP, GROWS_MOST * final.top)
-    further = passing(standings, order) if order and len(final.entries or ()) < most else None
+    further = next_entry(standings, order) if order and len(final.entries or ()) < most else None
     if further is None:
         await _end(tx, board, replace(final, rows=final_rows(standings, places)), places)
         return None
@@ -189,8 +189,8 @@ async def _end(tx: Store, board: Board, ended: Final, places: Sequence[FinalPlac
 async def _rescore(tx: Store, after: Score) -> None:
     """Store the score of an entry, and scale its person's slower ones by the same factor.
 
-    Otherwise another run of the same kernel, which was not compared, would count in its place. With
-    it, the upper ends, by which runs are ordered, keep their order.
+    Otherwise another run of the same kernel, which was not compared, would count in its place. The
+    scaled runs keep the order of their upper ends, by which runs are ordered.
     """
     own = await tx.results.scores_of(after.person, after.task_version, after.gpu)
     before = next(each for each in own if each.submission == after.submission)

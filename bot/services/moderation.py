@@ -65,7 +65,7 @@ async def unban(store: Store, decision: Decision, identity: str) -> None:
 
 
 async def reset_name(store: Store, decision: Decision, identity: str) -> Person:
-    """Replace a person's name by their user name, and notify them; return the person before that.
+    """Replace a person's name with their user name, and notify them; return the old `Person`.
 
     They can choose any other name that does not look like the old one. UserError if the name is the
     user name already, or if it has changed in the meantime.

@@ -222,7 +222,7 @@ async def stats(store: Store, clock: Clock) -> InstallationStats:
 
 
 async def costs(store: Store, clock: Clock, days: int) -> CostReport:
-    """Return who used what on these last days, today included."""
+    """Return who used how much GPU time in the last `days` days (UTC), today included."""
     since = day_of(clock.now()) - timedelta(days=days - 1)
     return CostReport(days, await store.costs.usage(since), store.costs.prices)
 

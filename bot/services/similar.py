@@ -14,12 +14,13 @@ from bot.ports import Store
 NEAR = 0.9
 """Two sources whose fingerprints are this similar are near-identical."""
 LEAST_PARTS = 24
-"""A source with fewer parts of its own is not reported: short ones are similar by chance."""
+"""A source with fewer parts, not counting the task's, is not reported: chance may make it alike."""
 MOST_PARTS = 4000
 _LENGTH = 12
 """How many tokens one part has."""
 _SAMPLE = 4
-"""One part in this many is in a fingerprint; as its hash decides, equal parts are in all."""
+"""About one part in this many is in a fingerprint. Its hash decides, so equal parts are treated
+equally in all sources."""
 _COMMENT = re.compile(
     r'"""[\s\S]*?"""|/\*[\s\S]*?\*/|#(?!include\b|define\b|pragma\b)[^\n]*|//[^\n]*'
 )
@@ -97,7 +98,7 @@ async def _report(store: Store, new: RankedSource, other: RankedSource) -> None:
     board = await store.boards.get(new.board)
     where = "" if board is None else f" on {board.name}"
     pair = " ".join(str(each) for each in sorted((new.person, other.person)))
-    words = "have near-identical sources; this is no judgement"
+    words = "have near-identical sources; that does not mean that a rule was broken"
     await store.alerts.report_once(
         f"similar {new.board} {pair}", f"{names[0]} and {names[1]}{where} {words}"
     )

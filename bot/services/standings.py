@@ -277,7 +277,7 @@ def _placement(
 
 
 MOST_CHANGED = 200
-"""The most people with a new best whose earlier ones are read for the ranks of a moment."""
+"""The most people whose earlier scores are read, because they have a new best since a moment."""
 
 
 async def ranks_at(

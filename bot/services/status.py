@@ -233,7 +233,7 @@ class Source:
 
 
 async def source(store: Store, clock: Clock, viewer: Viewer, submission_id: SubmissionId) -> Source:
-    """Return one's own source at any time, another person's to admins or if its board shows it."""
+    """Return the viewer's own source; another person's only to admins or if its board shows it."""
     submission = await visible_submission(store, viewer, submission_id)
     if submission.person != viewer.person and not viewer.sees_all:
         board = await board_of(store, submission)
@@ -300,7 +300,7 @@ async def read_files(
 
 
 def _is_private_to(status: SubmissionStatus, viewer: Viewer) -> bool:
-    """Return whether the viewer is the owner or an admin; for the system's own, the creator."""
+    """Return whether the viewer is the owner, an admin, or for the system's own the creator."""
     submission, board = status.submission, status.board
     if is_system_submission(submission.id) and board.belongs_to(viewer):
         return True

@@ -15,8 +15,8 @@ _ROOM = 1.15
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
-    """Another run: its time, how many times faster this run is, and its place on the scale."""
+class OtherRunMark:
+    """Another run's time, how many times faster this run is, and the other's place on the scale."""
 
     time_ns: float
     factor: str
@@ -25,12 +25,12 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRow:
-    """One benchmark: its time, other runs' by their names, and its percentage of speed of light."""
+    """One benchmark: its time, other runs' times by name, and its percentage of speed of light."""
 
     number: int
     spec: str
     value: ScoreValue
-    against: Mapping[str, Against]
+    against: Mapping[str, OtherRunMark]
     share: float | None
 
 
@@ -84,9 +84,9 @@ def benchmark_table(timed: Timed, found: OtherTimes) -> BenchmarkTable | None:
     return BenchmarkTable(rows, found.others, scale(1.0), show_factor(low), show_factor(high))
 
 
-def _against(value: ScoreValue, other: ScoreValue, scale: Scale) -> Against:
+def _against(value: ScoreValue, other: ScoreValue, scale: Scale) -> OtherRunMark:
     ratio = other.time_ns / value.time_ns
-    return Against(other.time_ns, show_factor(ratio), scale(ratio))
+    return OtherRunMark(other.time_ns, show_factor(ratio), scale(ratio))
 
 
 def _share(value: ScoreValue, work: Work | None) -> float | None:

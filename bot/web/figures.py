@@ -213,7 +213,7 @@ def thinned(points: Sequence[Point], most: int = _MOST) -> Sequence[Point]:
 
 
 def as_point(point: Point, names: Sequence[str] = ()) -> list[float]:
-    """Return a point's time or the index of its name, its value, and its half-width, if any."""
+    """Return a point's time or its name's index, then its value, and its half-width if known."""
     at = names.index(point.at) if isinstance(point.at, str) else round(point.at.timestamp(), 3)
     shown = [at, float(f"{point.value:.6g}")]
     return shown if point.half_width is None else [*shown, float(f"{point.half_width:.3g}")]

@@ -47,7 +47,7 @@ def line_of(message: str) -> int | None:
 
 
 def with_code(text: str) -> Markup:
-    """Return the text with what is between backticks as code."""
+    """Return the text as HTML, in which parts between backticks are code."""
     pieces = re.split(r"`([^`]+)`", clean(text))  # every second one was between backticks
     code = Markup("<code>{}</code>")
     return Markup("").join(code.format(each) if at % 2 else each for at, each in enumerate(pieces))
@@ -123,7 +123,7 @@ def highlight_with(text: str, lexer: str) -> str:
 
 
 Colored = tuple[tuple[str, str], ...]
-"""The parts of a line, each after its class of the style sheet, which may be empty."""
+"""The parts of a line, each as a class of the style sheet, which may be empty, and a text."""
 _COLORED = frozenset(
     {"k", "kc", "kd", "kn", "kr", "ow", "s", "s1", "s2", "sa", "sb", "sd", "se", "si", "sh", "cpf",
      "c", "c1", "ch", "cm", "cs", "m", "mb", "mf", "mh", "mi", "mo", "kt", "nb", "bp", "nf", "fm",
@@ -174,7 +174,7 @@ _MATH_ATTRIBUTES = frozenset(
      "stretchy", "symmetric", "width"}
 )  # fmt: skip
 _FIRST_LEVEL = 3
-"""The level of a statement's topmost heading: its page and its section have the two above."""
+"""The level of a statement's topmost heading; the page and the section have levels 1 and 2."""
 _STATEMENTS: Final = SharedCache[Markup](64)
 
 

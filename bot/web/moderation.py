@@ -78,6 +78,6 @@ async def moderation_of(
 
 
 def _may_ban(browser: Browser, person: Person) -> bool:
-    """Return whether it is another account than the admin's, and a person uses it."""
+    """Return whether it is a person's account, not deleted, and not the admin's own."""
     is_used = person.identity.partition(":")[0] not in {DELETED, SYSTEM_IDENTITY.partition(":")[0]}
     return is_used and person.id != browser.session.person.id

@@ -187,7 +187,7 @@ class RenderedPage:
 
     body: bytes
     zipped: bytes
-    """Empty for a page with a form's stamp, which the compressed length could reveal."""
+    """Empty for a page with a form's stamp, because the compressed length could reveal it."""
     tag: str
     media_type: str
 

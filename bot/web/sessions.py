@@ -142,7 +142,7 @@ MOST = 64 << 10
 MOST_WITH_ZIP = MAX_PACKED + MOST
 """The most bytes of a form with a task zip."""
 MOST_WITH_KEPT_ZIP = MAX_PACKED * 4 // 3 + 4 + MOST
-"""The same, where the zip may be in base64, because the form was shown again."""
+"""The same for a form that is shown again with the zip in base64."""
 _MOST_FIELDS = 500
 
 
@@ -161,7 +161,7 @@ _AMOUNT = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,6})?", re.ASCII)
 
 
 def parse_amount(text: str, most: float) -> float | None:
-    """Return the amount above 0 and at most `most` that a person typed, such as `2.50`; else None.
+    """Return an amount that a person typed, such as `2.50`; None unless above 0 and up to `most`.
 
     A dollar sign may come first.
     """
@@ -199,7 +199,7 @@ class Fields:
         return tuple(each for each in self.data.getlist(name) if isinstance(each, str))
 
     async def file(self, name: str) -> File | None:
-        """Return an uploaded file, else the one of the form's last try; None without either."""
+        """Return an uploaded file, or else the one that the form kept; None without either."""
         value = self.data.get(name)
         if not isinstance(value, (UploadFile, FastUploadFile)) or not value.filename:
             return self._kept()

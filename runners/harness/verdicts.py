@@ -28,7 +28,7 @@ class VerdictError(Exception):
 
 
 class OutOfTimeError(VerdictError):
-    """The time of the whole evaluation is over while the task's own code runs."""
+    """The time of the whole evaluation ended while the task's own code was running."""
 
 
 class MachineError(Exception):

@@ -80,7 +80,7 @@ async def typed(person: Person) -> float:
 
 
 async def typed_number(person: Person, number: int) -> float:
-    """Seconds until an admin, who types the number of a submission, is shown whose it is."""
+    """Seconds until an admin who types a submission's number sees its person."""
     began = time.perf_counter()
     (first, *_) = await person.autocomplete("admin disqualify", "id", str(number))
     assert first["value"] == number

@@ -37,7 +37,7 @@ STORED = re.compile(r"#(\d+)")
 
 @dataclass
 class Rush:
-    """The runs of a crowd, and when each part of them was seen."""
+    """The runs of many people, and when each report and line was seen."""
 
     server: LocalDiscord
     room: Channel
@@ -71,13 +71,13 @@ class Rush:
         self.runs[int(found[1])] = run
 
     async def watch(self, until: asyncio.Event) -> None:
-        """Note when each report and each line appears."""
+        """Record when each report and each line appears."""
         while not until.is_set():
             self.look(time.time())
             await asyncio.sleep(0.25)
 
     def look(self, now: float) -> None:
-        """Note what is new."""
+        """Record new reports and lines."""
         for number, run in self.runs.items():
             if number not in self.answered and f"**submission #{number}:" in run.message.text:
                 self.answered[number] = now

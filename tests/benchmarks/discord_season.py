@@ -4,7 +4,7 @@ python -m tests.benchmarks.discord_season [--submissions 600] [--minutes 8] [--s
 
 People with names of every kind submit to each board. Two copies of the bot serve them, each killed
 every 20 seconds. The local Discord enforces its limits, loses acknowledgements and other answers,
-delivers some interactions twice, lets some tokens expire, and has storms of 429 and an outage of a
+delivers some interactions twice, lets some tokens expire, and has periods of 429 and an outage of a
 minute. Exit 1 if a submission is not stored once and displayed once, if anybody is pinged, if a
 payload is over a limit, or if an answer is untrue.
 """
@@ -16,17 +16,17 @@ import tempfile
 from pathlib import Path
 
 from tests.doubles import launcher
+from tests.e2e.season.failures import Outage
 from tests.e2e.season.season import Outcome, Plan, run
-from tests.e2e.season.weather import Storm
 
 
-def storms(span_s: float) -> tuple[Storm, ...]:
-    """The storms of a season of that length."""
+def outages(span_s: float) -> tuple[Outage, ...]:
+    """Return the outages of a season of that length."""
     return (
-        Storm(0.15 * span_s, 20.0, status=429, share=0.5, retry_after=0.7, scope="user"),
-        Storm(0.35 * span_s, 60.0, status=500),
-        Storm(0.65 * span_s, 10.0, status=429, retry_after=2.0, scope="global"),
-        Storm(0.80 * span_s, 20.0, status=429, share=0.5, retry_after=3.0),
+        Outage(0.15 * span_s, 20.0, status=429, share=0.5, retry_after=0.7, scope="user"),
+        Outage(0.35 * span_s, 60.0, status=500),
+        Outage(0.65 * span_s, 10.0, status=429, retry_after=2.0, scope="global"),
+        Outage(0.80 * span_s, 20.0, status=429, share=0.5, retry_after=3.0),
     )
 
 
@@ -65,7 +65,7 @@ def main() -> int:
     span_s = 60 * asked.minutes
     plan = Plan(
         asked.seed, asked.boards, asked.people, asked.submissions, span_s,
-        kill_every_s=20.0, storms=storms(span_s), settled_s=600.0,
+        kill_every_s=20.0, outages=outages(span_s), settled_s=600.0,
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="podium-season-") as name, launcher.warm():
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""Who deletes an account leaves scores, and nothing else that is theirs."""
+"""A deleted account leaves its scores, and no other data of the person."""
 
 import io
 import json
@@ -32,7 +32,7 @@ async def judged(scene: Scene, clock: ManualClock) -> int:
     key = ThreadKey("discord", "discord:1", scene.board.id, ada.id)
     await store.board_threads.claim(key, "me", LEASE)
     await store.board_threads.save(key, "me", "77")
-    await store.displays.converse(ada.id, "55")
+    await store.displays.save_conversation(ada.id, "55")
     await store.tokens.add(ada.id, "1" * 64, "laptop")
     await store.rights.replace(ada.id, "discord-guild:1", Rights(frozenset({"discord-role:5"})))
     await store.listeners.listen(ada.identity, frozenset({NotificationKind.RECORD}))
@@ -41,7 +41,7 @@ async def judged(scene: Scene, clock: ManualClock) -> int:
     return made.id
 
 
-async def test_an_export_has_all_of_it_and_nothing_of_others(
+async def test_an_export_has_all_data_of_the_person_and_none_of_others(
     scene: Scene, clock: ManualClock
 ) -> None:
     number = await judged(scene, clock)
@@ -90,7 +90,7 @@ async def test_a_deleted_account_keeps_its_score_without_a_name(
     assert await store.submissions.history(again.id) == ()
 
 
-async def test_nobody_ends_a_ban_a_limit_or_a_quota_by_a_new_account(
+async def test_an_account_is_not_deleted_while_a_ban_a_limit_or_a_quota_counts(
     scene: Scene, clock: ManualClock
 ) -> None:
     store, ada = scene.store, scene.ada
@@ -106,7 +106,9 @@ async def test_nobody_ends_a_ban_a_limit_or_a_quota_by_a_new_account(
     await delete_account(store, clock, ada.id)
 
 
-async def test_what_still_runs_is_stopped_first(scene: Scene, clock: ManualClock) -> None:
+async def test_running_submissions_are_stopped_before_a_deletion(
+    scene: Scene, clock: ManualClock
+) -> None:
     store, ada = scene.store, scene.ada
     await scene.submit()
     job = await scene.claim_one()

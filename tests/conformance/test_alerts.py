@@ -1,4 +1,4 @@
-"""Alerts: at most one of a key lasts, and each message is held by one process at a time."""
+"""Alerts: at most one per key is active, and one process at a time holds each message."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +11,7 @@ HERE, THERE = "discord-channel:1", "discord-channel:2"
 LEASE, SOON = timedelta(seconds=30), timedelta(minutes=15)
 
 
-async def test_each_channel_is_told_of_the_begin_and_the_end(
+async def test_each_channel_gets_the_begin_and_the_end_of_an_alert(
     scene: Scene, clock: ManualClock
 ) -> None:
     alerts = scene.store.alerts
@@ -23,14 +23,14 @@ async def test_each_channel_is_told_of_the_begin_and_the_end(
         (THERE, "it broke", None),
     ]
     assert await alerts.claim([HERE, THERE], "b", LEASE) == ()
-    assert await alerts.mark_told(both[0], "a", "7")
-    assert not await alerts.mark_told(both[1], "b", "8")
+    assert await alerts.mark_sent(both[0], "a", "7")
+    assert not await alerts.mark_sent(both[1], "b", "8")
     assert await alerts.retry_later(both[1], "a", timedelta(seconds=5))
     assert await alerts.claim([HERE, THERE], "b", LEASE) == ()
     clock.advance(5)
     (again,) = await alerts.claim([HERE, THERE], "b", LEASE)
     assert (again.addressee, again.tries) == (THERE, 2)
-    assert await alerts.mark_told(again, "b", "8")
+    assert await alerts.mark_sent(again, "b", "8")
     assert await alerts.end_except(("k",)) == 0
     assert await alerts.end_except(()) == 1
     ended = await alerts.claim([HERE, THERE], "a", LEASE)
@@ -40,14 +40,14 @@ async def test_each_channel_is_told_of_the_begin_and_the_end(
     ]
 
 
-async def test_what_ended_before_it_was_told_is_not_told(scene: Scene) -> None:
+async def test_an_alert_that_ended_before_its_message_was_sent_is_not_sent(scene: Scene) -> None:
     alerts = scene.store.alerts
     await alerts.begin("k", "it broke", SOON)
     await alerts.end_except(())
     assert await alerts.claim([HERE], "a", LEASE) == ()
 
 
-async def test_a_report_without_an_end_is_made_once(scene: Scene, clock: ManualClock) -> None:
+async def test_an_alert_that_never_ends_is_reported_once(scene: Scene, clock: ManualClock) -> None:
     alerts = scene.store.alerts
     for _ in range(2):
         await alerts.report_once("pair", "alike")
@@ -58,7 +58,7 @@ async def test_a_report_without_an_end_is_made_once(scene: Scene, clock: ManualC
     assert await alerts.claim([THERE], "a", LEASE) == ()
 
 
-async def test_prints_are_of_the_newest_source_of_everyone_else(scene: Scene) -> None:
+async def test_fingerprints_are_of_the_newest_source_of_each_other_person(scene: Scene) -> None:
     alerts = scene.store.alerts
     bob = await scene.store.people.ensure("local:bob", "bob")
     ones = [await scene.submit(), await scene.submit(), await scene.submit(bob)]

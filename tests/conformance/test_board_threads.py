@@ -30,7 +30,7 @@ def key_of(scene: Scene, guild: str = "7") -> ThreadKey:
     return ThreadKey("discord", guild, scene.board.id, scene.ada.id)
 
 
-async def test_of_many_at_one_moment_one_creates_it(scene: Scene) -> None:
+async def test_of_many_claims_at_the_same_moment_one_creates_the_thread(scene: Scene) -> None:
     threads, key = scene.store.board_threads, key_of(scene)
     assert await threads.find(key) is None
     claims = await asyncio.gather(*(threads.claim(key, f"o{n}", LEASE) for n in range(8)))
@@ -42,7 +42,7 @@ async def test_of_many_at_one_moment_one_creates_it(scene: Scene) -> None:
     assert await threads.claim(key, owner, LEASE) is None
 
 
-async def test_whoever_comes_after_the_lease_knows_of_the_earlier_attempt(
+async def test_a_claim_after_the_lease_knows_of_the_earlier_attempt(
     scene: Scene, clock: ManualClock
 ) -> None:
     threads, key = scene.store.board_threads, key_of(scene)
@@ -110,9 +110,9 @@ async def test_the_threads_of_a_deleted_board_are_unknown(scene: Scene) -> None:
     assert await threads.find(key) is None
 
 
-async def test_where_a_person_exchanges_direct_messages_is_stored(scene: Scene) -> None:
+async def test_the_conversation_of_a_person_with_the_bot_is_stored(scene: Scene) -> None:
     displays = scene.store.displays
     assert await displays.conversation(scene.ada.id) is None
-    await displays.converse(scene.ada.id, "12")
-    await displays.converse(scene.ada.id, "13")
+    await displays.save_conversation(scene.ada.id, "12")
+    await displays.save_conversation(scene.ada.id, "13")
     assert await displays.conversation(scene.ada.id) == "13"

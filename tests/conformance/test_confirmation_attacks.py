@@ -37,7 +37,9 @@ async def test_a_holder_that_has_become_slow_gives_no_one_a_time_beyond_reach(
     assert [each[1] for each in await arena.ranks()] == ["bob", "eve", "accomplice"]
 
 
-async def test_nor_do_many_of_them_one_after_the_other(arena: Arena) -> None:
+async def test_several_slow_rivals_in_succession_do_not_shorten_the_first_time(
+    arena: Arena,
+) -> None:
     await arena.ran("accomplice", 100)
     for name in ("ada", "eve", "ada", "eve"):
         for each in await arena.standings():  # who is first withdraws, for the next to meet others
@@ -52,8 +54,8 @@ async def test_nor_do_many_of_them_one_after_the_other(arena: Arena) -> None:
     assert [each.submission for each in await arena.pending()] == [run]
 
 
-async def test_nor_a_time_that_is_known_better_than_it_was_measured(arena: Arena) -> None:
-    # The interval of a tenth of the time is a tenth too, so nobody would draw level with it.
+async def test_a_raised_time_has_its_interval_raised_in_proportion(arena: Arena) -> None:
+    # At a tenth of the time, the interval is a tenth too, so no run would be tied with it.
     await arena.ran("accomplice", 100, 8)
     await arena.ran("eve", 99.9, 8)
     await arena.compared(ratio=0.1)
@@ -170,7 +172,7 @@ async def test_a_better_run_of_ones_own_does_not_lose_what_was_compared(arena: A
     assert await arena.ranks() == [(1, "bob", 99.7), (2, "ada", 100)]
 
 
-async def test_who_withdraws_moves_nobody_up_who_was_slower_than_another(arena: Arena) -> None:
+async def test_withdrawing_a_run_moves_up_no_run_that_was_slower_than_another(arena: Arena) -> None:
     accomplice = await arena.ran("accomplice", 100)
     await arena.ran("eve", 100.2)
     await arena.compared(ratio=1.002)
@@ -181,12 +183,14 @@ async def test_who_withdraws_moves_nobody_up_who_was_slower_than_another(arena: 
     await withdraw(arena.scene.store, viewer, "", accomplice)
     await arena.step()
     assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (2, "eve")]
-    # But nothing that a disqualified run has shown counts.
+    # But comparisons with a disqualified run do not count.
     await disqualify(arena.scene.store, Decision(viewer.person, "it waits"), accomplice)
     assert [each[:2] for each in await arena.ranks()] == [(1, "bob"), (1, "eve")]
 
 
-async def test_nor_does_it_if_the_one_who_withdraws_had_met_the_first(arena: Arena) -> None:
+async def test_withdrawing_a_run_that_met_the_first_place_moves_up_no_slower_run(
+    arena: Arena,
+) -> None:
     await arena.ran("bob", 100)
     accomplice = await arena.ran("accomplice", 100.3)
     await arena.compared(ratio=1.003)
@@ -236,7 +240,9 @@ async def take_off(arena: Arena, run: SubmissionId, how: str = "disqualified") -
         await withdraw(store, Viewer((await arena.person("eve")).id), "", run)
 
 
-async def test_an_own_run_that_was_there_before_the_others_stands_at_once(arena: Arena) -> None:
+async def test_a_next_best_run_needs_no_comparison_if_its_person_was_ranked_before_the_others(
+    arena: Arena,
+) -> None:
     await arena.ran("eve", 96)
     await arena.ran("ada", 100)
     best = await arena.ran("eve", 90)
@@ -248,7 +254,7 @@ async def test_an_own_run_that_was_there_before_the_others_stands_at_once(arena:
     assert await arena.ranks() == [(1, "bob", 81), (2, "eve", 95), (3, "ada", 100)]
 
 
-async def test_who_is_ranked_again_takes_no_place_that_was_not_confirmed(arena: Arena) -> None:
+async def test_a_requalified_run_takes_no_place_without_a_comparison(arena: Arena) -> None:
     await arena.ran("ada", 100)
     await arena.ran("bob", 90)
     await arena.compared(ratio=0.9)
@@ -301,7 +307,7 @@ async def test_a_ban_stops_a_comparison_that_a_worker_makes(arena: Arena) -> Non
     await arena.step()
     (told,) = await arena.scene.store.jobs.heartbeat("w1", ((held.id, held.fence),), LEASE)
     assert told.cancel_requested
-    # Its answer comes all the same, and decides nothing.
+    # Its answer still arrives, but decides nothing.
     late = make_evaluation()
     assert await arena.scene.store.jobs.accept(held.id, held.fence, late, None)
     await arena.step()
@@ -348,7 +354,7 @@ async def test_a_holder_that_keeps_comparisons_from_being_made_does_not_stay(are
     assert await arena.ranks() == [(1, "bob", 90)]
 
 
-async def test_who_could_not_be_compared_once_by_chance_loses_nothing(arena: Arena) -> None:
+async def test_a_run_that_once_could_not_be_compared_by_chance_loses_nothing(arena: Arena) -> None:
     await arena.ran("ada", 100)
     run = await arena.ran("eve", 90)
     for _ in range(3 + 1):

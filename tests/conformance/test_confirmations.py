@@ -292,7 +292,7 @@ async def test_only_admins_see_a_run_that_has_another_persons_source(arena: Aren
 
 
 async def told(arena: Arena, name: str) -> str:
-    """The newest line of somebody's history."""
+    """The newest line of a person's history."""
     past = await history_of(arena.scene.store, (await arena.person(name)).id)
     return history_line(past[0]).partition("CPU: ")[2]
 
@@ -336,13 +336,13 @@ async def test_a_submission_says_which_run_took_its_place_or_shares_it(arena: Ar
 
 
 async def best_so_far(arena: Arena) -> list[str]:
-    """Who held the best time of the season, one after the other."""
+    """The names of the people who held the best time of the season, in order."""
     place = arena.scene.board.task_version, arena.gpu
     history = await arena.scene.store.results.score_history(*place, 0)
     return [each.person_name for each in records(history.scores)]
 
 
-async def test_the_best_line_of_the_season_goes_by_the_ratio_of_those_who_were_compared(
+async def test_the_best_time_of_the_season_is_decided_by_the_ratio_of_compared_runs(
     arena: Arena,
 ) -> None:
     await arena.ran("ada", 100, 3)

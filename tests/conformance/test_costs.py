@@ -1,4 +1,4 @@
-"""What every store must count of GPU time, and how quotas hold jobs back."""
+"""Which GPU time every store must count, and how quotas hold jobs back."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -40,7 +40,7 @@ async def states(scene: Scene) -> list[tuple[JobState, bool]]:
     return [(job.state, bool(job.waits)) for job in jobs]
 
 
-async def test_time_is_counted_by_day_board_person_and_type(
+async def test_gpu_time_is_counted_by_day_board_person_and_gpu_type(
     scene: Scene, clock: ManualClock
 ) -> None:
     store, since = scene.store, clock.now()
@@ -59,9 +59,7 @@ async def test_time_is_counted_by_day_board_person_and_type(
     assert await store.costs.usage(since + timedelta(seconds=1)) == ()
 
 
-async def test_what_was_used_stays_when_its_board_is_deleted(
-    scene: Scene, clock: ManualClock
-) -> None:
+async def test_used_time_stays_when_its_board_is_deleted(scene: Scene, clock: ManualClock) -> None:
     await scene.submit(limit_s=60)
     await end(scene.store, await scene.claim_one(), 5.0)
     await scene.store.costs.set_quota(Quota(replace(EACH, board=scene.board.id), 60))
@@ -70,7 +68,7 @@ async def test_what_was_used_stays_when_its_board_is_deleted(
     assert await scene.store.costs.quotas() == ()
 
 
-async def test_our_own_faults_and_rejudging_count_for_nobody(
+async def test_internal_errors_and_rejudging_count_for_no_quota(
     scene: Scene, clock: ManualClock
 ) -> None:
     store = scene.store
@@ -100,7 +98,7 @@ async def test_our_own_faults_and_rejudging_count_for_nobody(
     assert await store.costs.counted(day_of(clock.now())) == ()
 
 
-async def test_what_a_cancelled_run_used_counts(scene: Scene, clock: ManualClock) -> None:
+async def test_the_time_of_a_cancelled_run_counts(scene: Scene, clock: ManualClock) -> None:
     made = await scene.submit(limit_s=60)
     job = await scene.claim_one()
     await scene.store.jobs.request_cancel(made.id)
@@ -111,7 +109,7 @@ async def test_what_a_cancelled_run_used_counts(scene: Scene, clock: ManualClock
     assert await spent(scene.store, clock) == [(UsageKind.SUBMISSION, 50.0)]
 
 
-async def test_the_runs_of_a_check_count_for_who_publishes(
+async def test_the_runs_of_a_check_count_for_the_person_who_publishes(
     scene: Scene, clock: ManualClock
 ) -> None:
     store, runs, task = scene.store, scene.store.check_runs, make_task()
@@ -136,9 +134,7 @@ async def test_the_runs_of_a_check_count_for_who_publishes(
     assert (only.kind, only.board, only.seconds) == (UsageKind.CHECK, "", 8.0)
 
 
-async def test_a_deleted_check_forgets_nothing_that_it_used(
-    scene: Scene, clock: ManualClock
-) -> None:
+async def test_used_time_stays_when_its_check_is_deleted(scene: Scene, clock: ManualClock) -> None:
     store, runs = scene.store, scene.store.check_runs
     number = await store.publications.add(NewPublication("web", scene.ada.id, b"PK", "{}"))
     await store.publications.claim("web", "engine", LEASE)
@@ -219,7 +215,7 @@ async def test_a_crash_between_claim_and_end_frees_what_was_reserved(
     assert times == (GpuTime(scene.ada.id, scene.board.id, "CPU", 30.0),)
 
 
-async def test_who_has_nothing_left_keeps_no_other_waiting(scene: Scene) -> None:
+async def test_a_person_without_gpu_time_left_delays_no_other_person(scene: Scene) -> None:
     bob = await scene.store.people.ensure("local:bob", "Bob")
     await scene.store.costs.set_quota(Quota(EACH, 60))
     for _ in range(30):

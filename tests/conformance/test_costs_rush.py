@@ -1,4 +1,4 @@
-"""A quota of GPU time is exact to one job, whatever is submitted and claimed at one moment."""
+"""A quota of GPU time is exact to one job, even if many jobs are claimed at the same moment."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ KERNEL = b"def custom_kernel(data):\n    return data\n"
 
 @pytest.fixture
 async def copies(store_dsn: str | None, clock: ManualClock) -> AsyncIterator[list[Store]]:
-    """The same data as several processes have it, each with connections of its own."""
+    """The same data in several processes, each with its own connections."""
     if store_dsn is None:
         yield [MemoryStore(clock, PRICES)] * COPIES
         return
@@ -41,7 +41,7 @@ async def copies(store_dsn: str | None, clock: ManualClock) -> AsyncIterator[lis
 
 
 async def rush(copies: list[Store], clock: ManualClock) -> Scene:
-    """Many submissions of one person at one moment, each on two GPU types."""
+    """Many submissions of one person at the same moment, each on two GPU types."""
     scene = await set_up(copies[0])
     new = NewBoard("rush", GPUS, None, scene.ada.id)
     board = await copies[0].boards.publish(new, make_task(), "digest-2")
@@ -53,7 +53,7 @@ async def rush(copies: list[Store], clock: ManualClock) -> Scene:
 
 
 async def claim_at_once(copies: list[Store]) -> list[Job]:
-    """What workers get that claim at one moment: claims of different GPU types run side by side."""
+    """The jobs of workers that claim at the same moment, in parallel for several GPU types."""
     claims = (
         copies[n % COPIES].jobs.claim(Claim(f"w{n}", {GPUS[n % 2]: 20}, LEASE)) for n in range(8)
     )
@@ -73,7 +73,7 @@ async def cheapest(store: Store, price: dict[str, float]) -> float:
         (Unit.DOLLARS, 5.5 * LIMIT_S * 0.01, PRICES),
     ],
 )
-async def test_of_fifty_at_one_moment_no_job_starts_that_could_exceed_the_quota(
+async def test_of_fifty_claims_at_the_same_moment_none_can_exceed_the_quota(
     copies: list[Store], clock: ManualClock, *, unit: Unit, most: float, price: dict[str, float]
 ) -> None:
     scene, store = await rush(copies, clock), copies[0]
@@ -106,7 +106,7 @@ async def test_of_fifty_at_one_moment_no_job_starts_that_could_exceed_the_quota(
     assert 0 < ran < RUSH * len(GPUS)
 
 
-async def test_workers_that_are_killed_give_back_what_they_reserved(
+async def test_killed_workers_free_the_time_that_they_reserved(
     copies: list[Store], clock: ManualClock
 ) -> None:
     await rush(copies, clock)

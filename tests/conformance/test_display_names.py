@@ -27,7 +27,7 @@ async def test_a_chosen_name_stays_whatever_the_front_end_reports(
     assert (await people.ensure("local:eve", "Eve")).name == "Eve"
 
 
-async def test_a_name_changes_once_in_a_pause(scene: Scene, clock: ManualClock) -> None:
+async def test_a_name_changes_only_once_per_pause(scene: Scene, clock: ManualClock) -> None:
     people, ada = scene.store.people, scene.ada
     assert await people.rename(ada.id, "one", HOUR) is not None
     clock.advance(3599)

@@ -148,7 +148,9 @@ async def test_a_run_with_a_wider_interval_does_not_undo_a_final_either(arena: A
 
 
 @pytest.mark.parametrize("seed", [5, 38, 41, 68, 70, 84])
-async def test_the_table_of_a_final_is_the_head_of_the_board(arena: Arena, seed: int) -> None:
+async def test_the_table_of_a_final_has_the_first_rows_of_the_board(
+    arena: Arena, seed: int
+) -> None:
     chance = random.Random(seed)  # noqa: S311
     names = ["ada", "bob", "eve", "dan", "zed"][: chance.randint(3, 5)]
     for _ in range(chance.randint(4, 8)):
@@ -165,14 +167,14 @@ async def test_the_table_of_a_final_is_the_head_of_the_board(arena: Arena, seed:
 
 
 async def compare_all(arena: Arena, chance: random.Random) -> None:
-    """Answer every comparison, as differently as the fewest rounds could make them."""
+    """Finish every comparison, with ratios that vary as much as those of the fewest rounds."""
     while await arena.scene.store.confirmations.unfinished():
         ratio = chance.choice([0.9, 0.97, 0.99, 0.995, 1.0, 1.003, 1.01, 1.05, 1.1])
         await arena.compared(ratio, chance.choice([0.0005, 0.002, 0.006, 0.02]))
 
 
 async def told_by(arena: Arena) -> list[tuple[int, str, float]]:
-    """Rank, name and time of everybody in the table of the final."""
+    """Rank, name and time of each row in the table of the final."""
     rows = (await newest(arena)).rows
     assert rows is not None
     return [(each.rank, each.person_name, round(each.time_ns, 3)) for each in rows]

@@ -147,9 +147,7 @@ async def test_a_kept_token_is_known_until_it_is_dropped_or_expires(
     assert await interactions.answer_of("discord:3") == KeptAnswer()
 
 
-async def test_what_is_stored_of_a_request_is_replaced_by_its_holder(
-    scene: Scene, clock: ManualClock
-) -> None:
+async def test_only_its_holder_replaces_a_stored_request(scene: Scene, clock: ManualClock) -> None:
     interactions = scene.store.interactions
     assert await interactions.claim(asked(clock), "one", BRIEF)
     assert not await interactions.save_request("discord:1", "two", "{}")
@@ -217,7 +215,7 @@ async def test_a_choice_replaces_what_one_menu_offered(scene: Scene, clock: Manu
     assert found.chosen == ("L4", "H100")
 
 
-async def test_one_interaction_answers_a_question_perhaps_twice(
+async def test_only_the_interaction_that_answered_a_question_may_repeat_it(
     scene: Scene, clock: ManualClock
 ) -> None:
     interactions = scene.store.interactions

@@ -1,4 +1,4 @@
-"""What every store must do with invite links: each invites as many people as it may, once each."""
+"""What every store must do with invite links: each invites at most its number of people."""
 
 import asyncio
 from datetime import timedelta
@@ -35,7 +35,7 @@ async def test_a_link_invites_and_counts_each_person_once(scene: Scene, clock: M
     assert await invites.use("e" * 64, "local:dan") is None
 
 
-async def test_of_many_at_one_moment_no_more_than_most_are_invited(
+async def test_of_many_uses_at_the_same_moment_no_more_than_the_limit_are_invited(
     scene: Scene, clock: ManualClock
 ) -> None:
     await added(scene, clock, most=3)

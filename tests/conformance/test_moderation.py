@@ -142,7 +142,7 @@ async def test_of_several_limits_the_one_that_lifts_last_is_told(
     assert found == (day, only.created_at)
 
 
-async def test_a_limit_of_one_person_limits_only_them_and_ends(
+async def test_a_limit_of_one_person_limits_no_other_person_and_ends(
     scene: Scene, clock: ManualClock
 ) -> None:
     moderation, board = scene.store.moderation, scene.board.id

@@ -1,4 +1,4 @@
-"""On a leaderboard, people whose names look alike are shown with what only they have."""
+"""On a leaderboard, people whose names look alike are shown with their unique handles."""
 
 import pytest
 
@@ -81,7 +81,7 @@ async def test_deleted_accounts_look_alike_and_have_no_handle(
     assert await names(scene) == [DELETED_NAME, DELETED_NAME, f"{DELETED_NAME} (@mallory)"]
 
 
-async def test_a_reset_name_is_recorded_told_and_not_chosen_again(scene: Scene) -> None:
+async def test_a_reset_name_is_recorded_notified_and_not_chosen_again(scene: Scene) -> None:
     store = scene.store
     await store.people.ensure("discord:2", "Rude", "mallory")
     decision = moderation.Decision(scene.ada.id, "be kind")

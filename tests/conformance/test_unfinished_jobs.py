@@ -1,4 +1,4 @@
-"""What every store must tell of the jobs that run and wait: whose, where, and in which order."""
+"""What every store must return about running and waiting jobs: person, board and order."""
 
 from bot.domain.job import JobState
 from runners.contract.task import Mode

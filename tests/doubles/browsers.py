@@ -75,7 +75,7 @@ async def signed_in(door: WebContext, name: str = "ada") -> tuple[Browser, NewTo
 
 
 async def admin_of(door: WebContext, name: str = "ada") -> Browser:
-    """The browser of an admin, in by a token for administering."""
+    """The browser of an admin, signed in with an admin token."""
     by = await door.store.people.ensure("local:root", "root")
     day = timedelta(days=1)
     made = await create_local_token(

@@ -1,4 +1,4 @@
-"""Displays of submissions in the local Discord's channel, advanced by hand to their ends."""
+"""Displays of submissions in a channel of the local Discord, which tests advance step by step."""
 
 import asyncio
 
@@ -16,12 +16,12 @@ from tests.doubles.factories import make_case, make_measurement
 
 UNKNOWN_CHANNEL, UNKNOWN_MEMBER, UNKNOWN_MESSAGE = 10003, 10007, 10008
 CLOSED, TOO_MANY_THREADS = 50007, 160006
-"""What cannot be known beforehand, and is refused once."""
+"""Codes of refusals that the bot cannot foresee; each happens once."""
 ENOUGH = EVERYONE | Permission.MANAGE_THREADS | Permission.MANAGE_ROLES | Permission.MANAGE_CHANNELS
 
 
 async def to_the_end(room: Room, show: DisplayedSubmission) -> int:
-    """Forward until all is shown; gives how often it took."""
+    """Advance until all is shown; return the number of steps."""
     for count in range(1, 20):
         reached = await room.steps.advance(show, OWNER)
         if reached.done:
@@ -45,15 +45,15 @@ async def judged(
 
 
 async def finished(room: Room, submission: Submission) -> bool:
-    """Whether nobody will show it any more."""
+    """Whether its display is finished."""
     room.place.clock.advance(3600)
     left = await room.place.store.displays.claim(FRONT_END, "somebody", LEASE)
     return submission.id not in [each.submission for each in left]
 
 
 async def conversing(room: Room) -> None:
-    """Alice has written to the bot before."""
-    await room.place.store.displays.converse(room.place.ada, str(room.alice.dm.id))
+    """Store that Alice has written to the bot before."""
+    await room.place.store.displays.save_conversation(room.place.ada, str(room.alice.dm.id))
 
 
 class Lost(Fault):

@@ -98,7 +98,7 @@ class Room:
         return found
 
     async def admin_role(self) -> Role:
-        """Return the role of admins that the bot makes."""
+        """Return the admin role that the bot creates."""
 
         def made() -> Role | None:
             roles = self.guild.roles.values()

@@ -131,7 +131,9 @@ async def look(page: Page) -> None:
     await page.set_viewport_size(before)
 
 
-async def test_from_a_dot_of_the_season_to_what_made_the_kernel_faster(stage: Stage) -> None:
+async def test_a_dot_of_the_season_leads_to_the_change_that_made_the_kernel_faster(
+    stage: Stage,
+) -> None:
     async with stage.at("/boards/shapes") as page:
         await expect(page.locator("[data-chart]")).to_have_attribute("data-drawn", "")
         await look(page)
@@ -156,7 +158,7 @@ async def test_from_a_dot_of_the_season_to_what_made_the_kernel_faster(stage: St
 
 
 async def dots_of(page: Page) -> list[tuple[str, dict[str, float], str]]:
-    """Whose each run is that the mouse finds at the season's begin, where, and what is there."""
+    """Return the person, place and text of each run that the mouse finds at the season's start."""
     over = page.locator(".u-over")
     await over.scroll_into_view_if_needed()
     box = await over.bounding_box()
@@ -189,7 +191,7 @@ async def test_by_touch_a_dot_leads_to_its_submission(stage: Stage) -> None:
         await expect(page.locator(".run")).to_be_hidden()
 
 
-async def test_a_submission_is_set_against_others_and_the_card(stage: Stage) -> None:
+async def test_a_submission_is_compared_with_others_and_the_card(stage: Stage) -> None:
     async with stage.at(f"/submissions/{stage.slow}") as page:
         table = page.get_by_role("region", name="Time of each benchmark")
         first = table.get_by_role("row").nth(1)

@@ -1,6 +1,6 @@
 """A host with a new Discord bot and a server: what the README's steps say, in their order.
 
-After each step `podium doctor` tells whether it is done.
+After each step, `podium doctor` shows whether it is done.
 """
 
 import asyncio
@@ -96,13 +96,13 @@ class Terminal:
 
 
 async def done(podium: Podium, settings: dict[str, str]) -> dict[str, bool]:
-    """What the doctor finds, by name."""
+    """The steps that `podium doctor` reports, by name."""
     answer = await asyncio.to_thread(podium, "doctor", "--json", **settings)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     return {each["name"]: each["found"] for each in json.loads(answer.stdout)}
 
 
-def test_the_steps_are_few_and_name_what_there_is(podium: Podium) -> None:
+def test_the_steps_are_few_and_name_existing_commands(podium: Podium) -> None:
     found = steps()
     assert len(found) <= MOST_STEPS
     for command in (each for step in found for each in COMMAND.findall(step)):
@@ -123,7 +123,7 @@ def _all(run: Interaction) -> str:
 
 
 async def _set_up(podium: Podium, server: LocalDiscord, environment: dict[str, str]) -> Guild:
-    """Type the token at a terminal, add the bot by its link, and read what is done then."""
+    """Type the token at a terminal, add the bot by its link, and return the steps that are done."""
     terminal = Terminal(["discord", "setup"], environment, podium.folder)
     try:
         return await _answer(terminal, server)
@@ -177,7 +177,7 @@ async def _use_as_admin(podium: Podium, guild: Guild, host: Person) -> None:
     host.goes_to(guild.channel("submissions"))
     alarms = guild.create_channel("alarms")
     told = await (await host.slash("admin alerts", channel=alarms)).final()
-    assert "is told of alerts" in told.text
+    assert "gets the alerts" in told.text
     file = podium.folder / "mine.zip"
     packed = await asyncio.to_thread(podium, "task", "pack", IDENTITY, "--out", file)
     assert packed.returncode == 0, packed.stderr

@@ -50,7 +50,7 @@ def podium() -> Iterator[Podium]:
 
 @dataclass
 class Person:
-    """Somebody at a browser, whose clicks are counted; what its console says is kept."""
+    """A person at a browser, whose clicks are counted and whose console messages are kept."""
 
     name: str
     page: Page
@@ -79,7 +79,7 @@ class Person:
         return made.stdout.strip()
 
     async def sign_in(self, *rights: str) -> None:
-        """Go by the link of the page's header, and come back to the page."""
+        """Sign in by the link in the page's header, and return to the page."""
         there = self.page.url.partition("#")[0]
         await self.click(self.link("Sign in").first)
         await self.page.get_by_label("Personal token").fill(self.token(*rights))
@@ -137,7 +137,7 @@ async def browser() -> AsyncIterator[Browser]:
         await opened.close()
 
 
-async def test_from_a_link_to_a_rank_while_somebody_else_watches(
+async def test_a_person_gets_from_a_link_to_a_rank_while_another_one_watches(
     podium: Podium, browser: Browser
 ) -> None:
     async with (

@@ -58,7 +58,7 @@ def settled(podium: Podium, submission: int) -> dict[str, Any]:
 
 
 def told_of_the_loss(podium: Podium, first: int, number: int) -> None:
-    """Each door says who took the place of ada's run."""
+    """Check that each front end names the person who took the place of ada's run."""
     assert ", confirmed" in podium("history", "--as", "bob").stdout
     (past,) = json.loads(podium("history", "--as", "ada", "--json").stdout)
     assert past["results"][0]["lost_to"] == number

@@ -126,7 +126,7 @@ async def the_winner_is_seen(ken: Person) -> None:
 
 
 async def links_are_copied(ken: Person, path: str) -> None:
-    """With the browser's permission, and without it by selecting."""
+    """Copy links with the browser's permission, and without it by selecting the text."""
     page, home = ken.page, ken.podium.environment["URL"]
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     read = "navigator.clipboard.readText()"

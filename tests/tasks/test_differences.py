@@ -20,7 +20,7 @@ WORDS = "2 of 3 elements differ; the first at [1]: got 2.5, expected 2.0"
 
 
 def module(path: Path) -> ModuleType:
-    """A file of a task, as the judge imports it."""
+    """Import a file of a task as the judge does."""
     spec = importlib.util.spec_from_file_location(f"a_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
@@ -48,7 +48,7 @@ def test_a_checker_names_index_got_and_expected(checked: Callable[[], str]) -> N
     assert checked().startswith(WORDS)
 
 
-def test_a_new_task_names_them_too(tmp_path: Path) -> None:
+def test_the_checker_of_a_new_task_names_index_got_and_expected(tmp_path: Path) -> None:
     for name in ("task.py", "reference.py"):
         (tmp_path / name).write_text(scaffold("doubling")[name], encoding="utf-8")
     with patch.dict(sys.modules, {"task": module(tmp_path / "task.py")}):

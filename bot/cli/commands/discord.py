@@ -58,7 +58,7 @@ def setup(
     line = command_line(ctx)
     installation = line.installation.at(data)
     if not installation.has_discord_token:
-        path = installation.keep_discord_token(_read_token())
+        path = installation.store_discord_token(_read_token())
         line.say(f"the token is stored in {path}, readable only by you")
     guild, missing = asyncio.run(_guild(line, installation, wait_s))
     board = asyncio.run(_publish(installation, example, tuple(gpu or ("CPU",))))
@@ -89,7 +89,7 @@ async def _guild(
     try:
         found = await installation.check_discord()
     except SetupError as error:
-        installation.forget_discord_token()
+        installation.delete_discord_token()
         raise SetupError(f"{error}; run the command again") from error
     if not found.guilds:
         line.say(f"open this link, choose your server, and confirm: {found.invite}")

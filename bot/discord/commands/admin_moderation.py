@@ -199,7 +199,7 @@ async def unban(interaction: Interaction, who: discord.User, reason: _Reason) ->
 )
 @app_commands.describe(who="The person", reason="Shown to the person")
 async def reset_name(interaction: Interaction, who: discord.User, reason: _Reason) -> None:
-    """Replace the person's name by their user name; refuse names that look like the old one."""
+    """Replace the person's name with their user name; refuse names like the old one later."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
@@ -260,7 +260,7 @@ async def final(
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
 async def look(interaction: Interaction, number: options.Number) -> None:
-    """Show everything that its owner sees, only to this admin."""
+    """Show all that its owner sees, and only to this admin."""
     async with replying(interaction) as answer:
         await _show(answer, SubmissionId(number))
 

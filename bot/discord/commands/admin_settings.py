@@ -37,14 +37,14 @@ _Reason = app_commands.Range[str, 0, 300]
 
 @app_commands.command(description="Limit submissions, or the GPU time or money of a day")
 @app_commands.describe(
-    most="Maximum number of submissions of each person, with minutes",
+    most="Maximum number of submissions of each person; needs minutes",
     minutes="Length of the time window in minutes",
     gpu_seconds="Instead: GPU seconds a day (UTC)",
     dollars="Instead: dollars a day (UTC)",
     leaderboard_name="Board (default: all boards)",
     mode="Mode of the submissions (default: all modes)",
     gpu="GPU type of the GPU time (default: all together)",
-    together="Whether all people have the GPU time together (default: each person)",
+    together="Whether all people share the GPU time (default: each person has it)",
     who="Limit only this person, who is told the reason",
     days="For how many days (default: until an admin removes the limit)",
     reason="Reason, kept in the audit log",
@@ -112,13 +112,13 @@ async def _limit_count(
 _What = Literal["submissions", "GPU seconds", "dollars"]
 
 
-@app_commands.command(description="Remove the limit of this board and mode, or this GPU time")
+@app_commands.command(description="Remove the limit of this board and mode, or this GPU quota")
 @app_commands.describe(
     what="What is limited (default: submissions)",
     leaderboard_name="Board of the limit; leave empty for a limit on all boards",
     mode="Mode of the limit; leave empty for a limit on all modes",
     gpu="GPU type of the GPU time; leave empty for all together",
-    together="Whether all people have the GPU time together (default: each person)",
+    together="Whether all people share the GPU time (default: each person has it)",
     who="The person, if the limit is for only one",
     reason="Reason, kept in the audit log",
 )
@@ -279,15 +279,15 @@ def _subject(channel: discord.TextChannel) -> str:
     return f"channel {channel.id} of guild {channel.guild.id}"
 
 
-@app_commands.command(description="Choose the channel that is told when something is wrong")
+@app_commands.command(description="Choose the channel that gets alerts when something is wrong")
 @app_commands.describe(
     channel="The channel, which only admins should see (default: show the present one)",
-    off="Tell no channel",
+    off="Stop the alerts",
 )
 async def alerts(
     interaction: Interaction, *, channel: discord.TextChannel | None = None, off: bool = False
 ) -> None:
-    """Tell it of lost workers, stuck queues, cards out of service and near-identical sources."""
+    """Choose or show the channel for alerts, or stop them."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, "")
         context, guild = context_of(interaction), interaction.guild_id or 0
@@ -302,7 +302,7 @@ async def alerts(
             await context.snapshot.refresh(context.store)
         parts = await context.store.moderation.parts()
         part = parts.get((roles.guild_key(guild), ALERTS), "")
-        words = f"<#{part}> is told of alerts." if part else "No channel is told of alerts."
+        words = f"<#{part}> gets the alerts." if part else "No channel gets alerts."
         if channel and channel.permissions_for(channel.guild.default_role).view_channel:
             words += " Every member of this server can read it."
         await answer.conclude(words)

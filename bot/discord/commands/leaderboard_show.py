@@ -29,7 +29,7 @@ async def setup(tree: Tree) -> None:
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
 async def show(interaction: Interaction, leaderboard_name: str, gpu: str | None = None) -> None:
-    """Show the first page of one's own GPU type, or of that with most people.
+    """Show the first page of the viewer's own GPU type, or else of the one with most people.
 
     Buttons lead to other pages, a menu to other GPU types. With several GPU types, show the best
     ranks of each.

@@ -1,4 +1,4 @@
-"""`/profile link|tokens|revoke|notices|export|delete`: tokens, notifications, one's own data."""
+"""`/profile link|tokens|revoke|notices|export|delete`: tokens, notifications, own data."""
 
 from contextlib import suppress
 from typing import Literal
@@ -141,7 +141,7 @@ _WORD = "delete"
 
 
 class DeletionOfAccount(discord.ui.Modal, title="Delete your account"):
-    """A form that asks for a word, because nothing brings the data back."""
+    """A form in which the person types a word, because a deletion cannot be undone."""
 
     typed: options.FormField = options.text_field(
         f"Type {_WORD}",

@@ -148,7 +148,7 @@ class FinalBody(ResponseBody):
     comparison_s: float | None = None
     """The seconds that one of them took on average."""
     left: int | None = None
-    """How many are left at least; None until it starts."""
+    """The least number that is left; None until it starts."""
     rows: tuple[FinalRowBody, ...] | None
 
     @classmethod
@@ -285,7 +285,7 @@ class UsageAnswer(ResponseBody):
 
 
 class CostsAnswer(ResponseBody):
-    """Who used what on the last `days` days (UTC), today included."""
+    """Who used how much GPU time in the last `days` days (UTC), today included."""
 
     days: int
     usage: tuple[UsageAnswer, ...]
@@ -294,7 +294,7 @@ class CostsAnswer(ResponseBody):
 
     @property
     def report(self) -> CostReport:
-        """Return it as the domain has it."""
+        """Return it as the domain's report."""
         lines = (each.model_dump(exclude={"cost"}) for each in self.usage)
         return CostReport(self.days, tuple(Usage(**line) for line in lines), self.prices)
 

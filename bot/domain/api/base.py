@@ -69,4 +69,4 @@ class Time(ResponseBody):
 Zoned = Annotated[
     AwareDatetime, Field(ge=datetime(1971, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))
 ]
-"""With a time zone, in years that can be represented in every zone."""
+"""A time with a zone, in a year that can be represented in every zone."""

@@ -102,7 +102,7 @@ class CheckStep:
     total: int = 0
     finding: Finding | None = None
     note: str = ""
-    """Why it does not continue yet; empty in general."""
+    """Why it does not continue yet; usually empty."""
 
 
 LONGEST_FAULT = 300

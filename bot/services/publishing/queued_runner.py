@@ -100,7 +100,7 @@ class QueuedRunner:
 
 
 def _waiting(run: QueuedRun) -> Progress | None:
-    """Return that a run waits for a quota of GPU time; None if it does not."""
+    """Return the progress of a run that waits for a quota of GPU time; None for another run."""
     if run.state is not JobState.QUEUED or not run.waits:
         return None
     return Progress(stage=Stage.PREPARE, note=run.waits)

@@ -1,4 +1,4 @@
-"""Alerts for admins, their messages, and what finds near-identical sources, in Postgres."""
+"""Alerts for admins, their messages, and fingerprints of sources, in Postgres."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -51,15 +51,15 @@ class PostgresAlerts:
             for row in rows
         )
 
-    async def mark_told(self, told: AlertMessage, owner: str, message: str) -> bool:
-        now, has_ended = self._clock.now(), told.ended_at is not None
-        key = told.alert, told.addressee, owner
+    async def mark_sent(self, claimed: AlertMessage, owner: str, message: str) -> bool:
+        now, has_ended = self._clock.now(), claimed.ended_at is not None
+        key = claimed.alert, claimed.addressee, owner
         return (
-            await self._database.row("alerts.mark_told", *key, message, has_ended, now) is not None
+            await self._database.row("alerts.mark_sent", *key, message, has_ended, now) is not None
         )
 
-    async def retry_later(self, told: AlertMessage, owner: str, wait: timedelta) -> bool:
-        key = told.alert, told.addressee, owner
+    async def retry_later(self, claimed: AlertMessage, owner: str, wait: timedelta) -> bool:
+        key = claimed.alert, claimed.addressee, owner
         due = self._clock.now() + wait
         return await self._database.row("alerts.retry_later", *key, due) is not None
 

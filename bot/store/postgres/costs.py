@@ -20,9 +20,9 @@ from bot.domain.ids import BoardId, PersonId
 from bot.store.postgres.database import Connection, Database, query
 
 AGAIN_SOON = timedelta(seconds=2)
-"""After what time a job is considered again that waits for running jobs."""
+"""Seconds after which a job that waits for running jobs is checked again."""
 AGAIN_LATER = timedelta(seconds=60)
-"""The same for one that waits for the next day: an admin may allow more before."""
+"""The same for a job that waits for the next day, because an admin may allow more before."""
 
 Line = tuple[str, int, datetime, list[str], list[int]]
 """GPU type, free slots, time, pools, and their free slots, as `jobs.claim` takes them."""
@@ -65,7 +65,7 @@ class PostgresCosts:
 
 
 async def postpone(connection: Connection, prices: Prices, line: Line) -> None:
-    """Let those of the next jobs wait for which a quota has no room, until all have room.
+    """Let the next jobs without room in a quota wait, until all of the next jobs have room.
 
     Until the transaction ends, no other claim reads the quotas.
     """

@@ -159,8 +159,8 @@ class PostgresDisplays:
         row = await self._database.row("displays.find", submission)
         return None if row is None else _display(row)
 
-    async def converse(self, person: PersonId, conversation: str) -> None:
-        await self._database.rows("people.converse", person, conversation)
+    async def save_conversation(self, person: PersonId, conversation: str) -> None:
+        await self._database.rows("people.save_conversation", person, conversation)
 
     async def conversation(self, person: PersonId) -> str | None:
         row = await self._database.row("people.conversation", person)

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from bot.domain.costs import reserved
+from bot.domain.costs import limit_and_cards
 from bot.domain.errors import StoreError
 from bot.domain.ids import CheckRunId, JobId, PersonId, PublicationId
 from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, JobState, QueuedRun
@@ -148,7 +148,7 @@ class PostgresCheckRuns:
             CHECK_ATTEMPTS,
             self._clock.now(),
             digest,
-            *reserved(request.task, request.mode, request.gpu),
+            *limit_and_cards(request.task, request.mode, request.gpu),
         )
         added = await self._database.row("check_runs.add", *values)
         # One that was added with this key in the meantime is visible only to the next statement.

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import asyncpg
 
-from bot.domain.confirmation import with_former
+from bot.domain.confirmation import with_former_runs
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
@@ -140,7 +140,7 @@ class PostgresResults:
             for row in found
             if row["best"] in scores
         ]
-        return with_former(sorted(entered, key=lambda each: by_speed(each.best)), met)
+        return with_former_runs(sorted(entered, key=lambda each: by_speed(each.best)), met)
 
     async def revision(self, version: TaskVersionId, gpu: str) -> int:
         row = await self._database.row("results.revision", version, gpu)

@@ -42,7 +42,7 @@ where alert_messages.alert = due.alert and alert_messages.addressee = due.addres
     and alerts.id = due.alert
 returning alert_messages.alert, alert_messages.addressee, message, tries, text, began_at, ended_at
 
--- name: mark_told
+-- name: mark_sent
 update alert_messages set message = $4, has_ended = $5, due = $6, tries = 1, owner = null
 where alert = $1 and addressee = $2 and owner = $3
 returning alert

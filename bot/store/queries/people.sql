@@ -36,7 +36,7 @@ select * from people where id = $1
 -- name: find
 select * from people where identity = $1
 
--- name: converse
+-- name: save_conversation
 update people set conversation = $2 where id = $1 and conversation is distinct from $2
 returning id
 

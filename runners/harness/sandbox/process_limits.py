@@ -15,8 +15,8 @@ KILL_S = 30.0
 """Seconds for killed processes to exit; with a GPU or large page tables it can take several."""
 _POLL_S = 1e-3
 _TABLES, _TABLES_COUNT = "VmPTE:", 32
-"""Page tables count several times: Linux takes long to free those of files, which do not count.
-Those that a process needs for the memory that counts are counted once."""
+"""Page tables count several times, because Linux takes long to free those of mapped files, whose
+pages do not count. The tables that a process needs for its counted memory count once."""
 _PAGES_OF_TABLE = 512
 _RESIDENT = {"RssAnon:": 1, "RssShmem:": 1, "HugetlbPages:": 1}
 _PROPORTIONAL = {"Pss_Anon:": 1, "Pss_Shmem:": 1, "Private_Hugetlb:": 1, "Shared_Hugetlb:": 1}

@@ -310,7 +310,8 @@ class CandidateHandle:
         """Return whether a GPU's driver probably keeps over `most` bytes of records for it.
 
         Linux does not report whose they are, so they count only if the process has grown by an
-        eighth of the limit. With 11 GB, a process had grown by a third and took over 10 s to exit.
+        eighth of the limit. With 11 GB of records, a process had grown by a third and took over
+        10 s to exit.
         """
         if self.spec.shared is None or kernel_memory() - self.kernel_before <= most:
             return False

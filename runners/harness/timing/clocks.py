@@ -215,10 +215,10 @@ def _bound_interval(rounds: list[Round]) -> Interval:
 
 
 def _claimed_interval(rounds: list[Round]) -> Interval:
-    """The interval of the claims: of each round the median, with trains the trimmed mean.
+    """The interval of the claims: of each round's median, or with trains of its trimmed mean.
 
-    The claims of a train have two values that lie 0.7 us apart, depending on how far the driver's
-    queue is filled, and their median is either.
+    The claims of a train have two values 0.7 us apart, depending on how full the driver's queue
+    is, and the median can be either of them.
     """
     if by_trains(rounds) and len(rounds) > 1:
         return log_interval([fmean(trimmed(each.claims)) for each in rounds])

@@ -87,7 +87,7 @@ class Trains:
     """
 
     calibration_ns: float | None = None
-    """The calibration kernel's time if it is known from several candidates, not from this alone."""
+    """The calibration kernel's time from several candidates; None: only from this candidate."""
 
     @property
     def calibration_claim(self) -> float:

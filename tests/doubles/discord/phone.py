@@ -35,7 +35,7 @@ _SIGNS = {
     "🟢": ("#23a55a", ""), "🔴": ("#f23f43", ""), "⚪": ("#dbdee1", ""),
     "🥇": ("#e8b923", "1"), "🥈": ("#b4bac4", "2"), "🥉": ("#c07f46", "3"),
 }  # fmt: skip
-"""Signs that are drawn, because few machines without a screen have a font with them."""
+"""Signs that are drawn as pictures, because many servers have no font with them."""
 _CSS = """
 *{box-sizing:border-box} body{margin:0;width:360px;padding:8px 12px;font:16px/1.3 'gg sans',
 'Noto Sans','DejaVu Sans',Roboto,sans-serif;background:#1a1a1e;color:#dbdee1}
@@ -123,7 +123,7 @@ def _component(part: Json) -> str:
 
 
 def _group(part: Json) -> str:
-    """Return a menu, or what holds other components."""
+    """Return a menu or a container of components."""
     inside = "".join(map(_component, part.get("components", ())))
     if "options" in part:
         chosen = [each["label"] for each in part["options"] if each.get("default")]

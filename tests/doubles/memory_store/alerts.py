@@ -14,7 +14,7 @@ _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class AlertRow:
-    """An alert, and whether it is told only once."""
+    """An alert, and whether it is reported only once."""
 
     key: str
     text: str
@@ -24,8 +24,8 @@ class AlertRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldRow:
-    """A message about an alert, and who may work at it."""
+class MessageRow:
+    """A message about an alert, and the process that holds it."""
 
     due: datetime
     message: str | None = None
@@ -40,7 +40,7 @@ class MemoryAlerts:
 
     tables: Tables
     rows: dict[int, AlertRow] = field(default_factory=dict)
-    told: dict[tuple[int, str], ToldRow] = field(default_factory=dict)
+    messages: dict[tuple[int, str], MessageRow] = field(default_factory=dict)
     prints: dict[SubmissionId, frozenset[int]] = field(default_factory=dict)
 
     async def begin(self, key: str, text: str, again_within: timedelta) -> None:
@@ -77,43 +77,45 @@ class MemoryAlerts:
         for number, row in self.rows.items():
             if row.ended_at is None and (not row.once or row.began_at > now - _HOUR):
                 for each in addressees:
-                    self.told.setdefault((number, each), ToldRow(now))
+                    self.messages.setdefault((number, each), MessageRow(now))
         found = [
-            key for key, told in sorted(self.told.items()) if self._is_due(key, told, addressees)
+            key for key, row in sorted(self.messages.items()) if self._is_due(key, row, addressees)
         ]
         for key in found[:5]:
-            tries = self.told[key].tries + 1
-            self.told[key] = replace(self.told[key], owner=owner, due=now + lease, tries=tries)
+            tries = self.messages[key].tries + 1
+            self.messages[key] = replace(
+                self.messages[key], owner=owner, due=now + lease, tries=tries
+            )
         return tuple(self._message(*key) for key in found[:5])
 
-    def _is_due(self, key: tuple[int, str], told: ToldRow, addressees: Sequence[str]) -> bool:
+    def _is_due(self, key: tuple[int, str], row: MessageRow, addressees: Sequence[str]) -> bool:
         has_ended = self.rows[key[0]].ended_at is not None
-        if key[1] not in addressees or told.due > self.tables.clock.now():
+        if key[1] not in addressees or row.due > self.tables.clock.now():
             return False
-        if told.message is None:
-            return not has_ended or told.tries > 0
-        return told.has_ended != has_ended
+        if row.message is None:
+            return not has_ended or row.tries > 0
+        return row.has_ended != has_ended
 
     def _message(self, number: int, addressee: str) -> AlertMessage:
-        row, told = self.rows[number], self.told[number, addressee]
+        row, message = self.rows[number], self.messages[number, addressee]
         times = row.began_at, row.ended_at
-        return AlertMessage(number, addressee, row.text, *times, told.message, told.tries)
+        return AlertMessage(number, addressee, row.text, *times, message.message, message.tries)
 
-    def _held(self, told: AlertMessage, owner: str) -> bool:
-        return self.told[told.alert, told.addressee].owner == owner
+    def _held(self, claimed: AlertMessage, owner: str) -> bool:
+        return self.messages[claimed.alert, claimed.addressee].owner == owner
 
-    async def mark_told(self, told: AlertMessage, owner: str, message: str) -> bool:
-        if not self._held(told, owner):
+    async def mark_sent(self, claimed: AlertMessage, owner: str, message: str) -> bool:
+        if not self._held(claimed, owner):
             return False
-        now, has_ended = self.tables.clock.now(), told.ended_at is not None
-        self.told[told.alert, told.addressee] = ToldRow(now, message, has_ended, 1)
+        now, has_ended = self.tables.clock.now(), claimed.ended_at is not None
+        self.messages[claimed.alert, claimed.addressee] = MessageRow(now, message, has_ended, 1)
         return True
 
-    async def retry_later(self, told: AlertMessage, owner: str, wait: timedelta) -> bool:
-        if not self._held(told, owner):
+    async def retry_later(self, claimed: AlertMessage, owner: str, wait: timedelta) -> bool:
+        if not self._held(claimed, owner):
             return False
-        key, due = (told.alert, told.addressee), self.tables.clock.now() + wait
-        self.told[key] = replace(self.told[key], owner=None, due=due)
+        key, due = (claimed.alert, claimed.addressee), self.tables.clock.now() + wait
+        self.messages[key] = replace(self.messages[key], owner=None, due=due)
         return True
 
     async def without_fingerprint(self) -> tuple[RankedSource, ...]:

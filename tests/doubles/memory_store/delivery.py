@@ -66,7 +66,7 @@ class MemoryDisplays:
     async def find(self, submission: SubmissionId) -> Display | None:
         return self._display(submission) if submission in self._tables.displays else None
 
-    async def converse(self, person: PersonId, conversation: str) -> None:
+    async def save_conversation(self, person: PersonId, conversation: str) -> None:
         self._tables.conversations[person] = conversation
 
     async def conversation(self, person: PersonId) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
 
-from bot.domain.costs import reserved
+from bot.domain.costs import limit_and_cards
 from bot.domain.ids import NO_SUBMISSION, CheckRunId, JobId, PersonId, PublicationId
 from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, Job, JobState, QueuedRun
 from bot.domain.publication import PER_PERSON, NewPublication, Publication, PublicationSummary
@@ -225,7 +225,7 @@ class MemoryCheckRuns:
 
     def _new_job(self, person: PersonId, request: EvaluationRequest) -> Job:
         number, now = self._tables.next_id(), self._tables.clock.now()
-        limit_s, cards = reserved(request.task, request.mode, request.gpu)
+        limit_s, cards = limit_and_cards(request.task, request.mode, request.gpu)
         return Job(
             id=JobId(number),
             submission=NO_SUBMISSION,

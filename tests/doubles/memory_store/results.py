@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bot.domain.confirmation import Confirmation, ConfirmationState, with_former
+from bot.domain.confirmation import Confirmation, ConfirmationState, with_former_runs
 from bot.domain.finals import Final
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import Job, JobState
@@ -129,7 +129,7 @@ class MemoryResults:
 
     async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
         met = {each: self._met(each, gpu) for each in self._tables.submissions}
-        return with_former(entrants(await self.scores(version, gpu)), met)
+        return with_former_runs(entrants(await self.scores(version, gpu)), met)
 
     async def revision(self, version: TaskVersionId, gpu: str) -> int:
         """Return a new number at every call, so that no caller uses a cached result."""

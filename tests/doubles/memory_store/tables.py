@@ -130,7 +130,7 @@ class CompetitionRow:
 
 @dataclass(frozen=True, slots=True)
 class UsedTime:
-    """What one attempt used; it stays when its job and its board are deleted."""
+    """The time that one attempt used; it stays when its job and its board are deleted."""
 
     person: PersonId
     board: BoardId | None
@@ -284,7 +284,7 @@ class Tables:
             _drop(of_job, doomed)
 
     def _keep_used(self, doomed: Iterable[JobId], *, by_fault: bool) -> None:
-        """Add what running jobs used that are deleted."""
+        """Add the time of running jobs that are deleted."""
         for job in (self.jobs[number] for number in doomed if number in self.jobs):
             if job.state is JobState.RUNNING:
                 self.add_gpu_time(job, self.time_since_claim(job), by_fault=by_fault)
@@ -295,7 +295,7 @@ class Tables:
         return job.cards * max(0.0, min(job.limit_s, since))
 
     def add_gpu_time(self, job: Job, seconds: float, *, by_fault: bool) -> None:
-        """Add what an attempt used."""
+        """Add the time that an attempt used."""
         made = self.submissions.get(job.submission)
         board = None if made is None else self.boards[made.board]
         number, name = (None, "") if board is None else (board.id, board.name)

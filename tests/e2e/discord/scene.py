@@ -25,7 +25,7 @@ GPUS = "fake:CPU=2:H100=2:L4=1"
 
 @dataclass(repr=False)
 class Scene:
-    """Alice and bob are members, carol is an admin of the boards, dana is offered `/admin` only.
+    """Alice and bob are members, carol is an admin; dana sees `/admin` but may not use it.
 
     All are in #submissions.
     """

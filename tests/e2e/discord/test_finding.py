@@ -107,7 +107,7 @@ async def test_a_board_to_delete_is_chosen_from_a_menu(stage: Scene) -> None:
 
 
 async def _offers(stage: Scene, count: int) -> list[Json]:
-    """Wait as long as a person's own things may be remembered."""
+    """Wait as long as suggestions of a person's own data may be cached."""
     found: list[Json] = []
 
     async def known() -> bool:

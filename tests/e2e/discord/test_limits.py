@@ -82,7 +82,7 @@ async def test_while_the_database_is_slow_a_command_is_acknowledged(stage: Scene
     stage.server.assert_clean()
 
 
-async def test_without_leave_for_threads_the_answer_has_the_report() -> None:
+async def test_without_permission_for_threads_the_answer_has_the_report() -> None:
     async with scene(permissions=INVITED) as stage:
         stage.submissions.deny(stage.guild.everyone, Permission.CREATE_PRIVATE_THREADS)
         run = await stage.submit(stage.alice, "time_us=30")

@@ -1,4 +1,4 @@
-"""Admins see and stop anyone's submission; everyone else sees verdicts and no exceptions."""
+"""Admins read and stop anyone's submission; everyone else sees verdicts without exceptions."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ async def test_an_admin_reads_any_report_and_source_and_that_is_recorded(stage: 
     stage.server.assert_clean()
 
 
-async def test_an_admin_stops_what_runs_by_number_and_from_the_menu_of_its_line(
+async def test_an_admin_stops_a_run_by_its_number_and_from_the_menu_of_its_line(
     stage: Scene,
 ) -> None:
     number = await stored(stage, stage.bob, "seconds=60", "slow.py", "test")
@@ -68,7 +68,9 @@ async def test_the_menu_of_a_public_line_shows_its_submission_to_admins(stage: S
     stage.server.assert_clean()
 
 
-async def test_who_submits_is_told_who_may_read_it_and_that_holds(stage: Scene) -> None:
+async def test_the_stated_readers_of_a_source_stay_the_same_for_earlier_submissions(
+    stage: Scene,
+) -> None:
     update: dict[str, Value] = {"leaderboard_name": "identity"}
     await said(stage.carol, "leaderboard update", sources="never", **update)
     text = (await (await stage.submit(stage.alice, "time_us=9", name="kept.py")).final()).text

@@ -65,7 +65,7 @@ async def test_a_board_is_paused_by_itself(stage: Scene) -> None:
     stage.server.assert_clean()
 
 
-async def test_one_person_is_limited_and_told_why(stage: Scene) -> None:
+async def test_a_limited_person_gets_the_reason(stage: Scene) -> None:
     limit: dict[str, Value] = {"most": 1, "minutes": 60, "mode": "test"}
     carol = stage.carol
     assert "Give a reason" in await said(carol, "admin limit", who=stage.dana, **limit)
@@ -110,7 +110,7 @@ async def test_of_a_rush_just_the_quota_is_admitted_and_the_rest_learns_when_it_
     stage.server.assert_clean()
 
 
-async def test_gpu_time_is_capped_with_the_same_command_and_the_costs_are_told(
+async def test_the_same_command_limits_gpu_time_and_another_shows_the_costs(
     stage: Scene,
 ) -> None:
     carol, bob = stage.carol, stage.bob
@@ -299,10 +299,10 @@ async def test_the_channel_for_alerts_is_shown_and_stays_until_it_is_switched_of
     stage: Scene,
 ) -> None:
     room, carol = stage.submissions, stage.carol
-    assert await said(carol, "admin alerts") == "No channel is told of alerts."
-    told = f"<#{room.id}> is told of alerts."
+    assert await said(carol, "admin alerts") == "No channel gets alerts."
+    told = f"<#{room.id}> gets the alerts."
     chosen = await said(carol, "admin alerts", channel=room)
     assert chosen == f"{told} Every member of this server can read it."
     assert await said(carol, "admin alerts") == told
-    assert await said(carol, "admin alerts", off=True) == "No channel is told of alerts."
+    assert await said(carol, "admin alerts", off=True) == "No channel gets alerts."
     stage.server.assert_clean()

@@ -1,4 +1,4 @@
-"""A person takes their data along, and deletes it."""
+"""A person exports their data, and deletes it."""
 
 import io
 import json
@@ -11,7 +11,9 @@ from tests.e2e.discord.scene import Scene
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
 
-async def test_one_gets_a_zip_and_deletes_the_account_by_typing_a_word(stage: Scene) -> None:
+async def test_a_person_exports_their_data_and_deletes_the_account_by_typing_a_word(
+    stage: Scene,
+) -> None:
     stored = (await (await stage.submit(stage.alice, "time_us=4", name="mine.py")).final()).text
     number = int(stored.split("#")[1].split()[0])
     await stage.bob.sees(f"submission #{number}", stage.submissions, within=30)

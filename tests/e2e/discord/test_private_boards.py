@@ -126,7 +126,7 @@ async def test_a_role_opens_the_board_also_in_direct_messages_until_it_is_taken_
     stage.server.forget()
 
 
-async def test_an_invite_code_opens_the_board_to_who_has_it(stage: Scene) -> None:
+async def test_a_person_with_an_invite_code_joins_the_board(stage: Scene) -> None:
     told = await _said(stage.alice, "leaderboard join", code="0" * 32)
     assert "unknown, revoked, expired or used up" in told
     until = datetime.now(UTC) + timedelta(days=1)

@@ -1,4 +1,4 @@
-"""Questions outlast the bot that asked; a form of a bot that is gone changes nothing."""
+"""Questions outlast the process that asked; a form of an ended process changes nothing."""
 
 import asyncio
 import io
@@ -50,7 +50,7 @@ async def restarted(stage: Scene) -> None:
 
 
 async def replaced(stage: Scene, asked: Message, text: str) -> None:
-    """Wait until the question's message says something else; its menu and button are then gone."""
+    """Wait until the question's message has another text; then its menu and button are removed."""
     await stage.server.wait_for(lambda: text in asked.text, 30)
     assert [each.label for each in asked.buttons if each.label == "Submit"] == []
     assert asked.selects == []
@@ -65,7 +65,7 @@ async def test_a_question_outlasts_the_bot_that_asked(stage: Scene) -> None:
     await replaced(stage, asked, "test on H100")
 
 
-async def test_a_question_is_answered_once_and_its_menu_goes(stage: Scene) -> None:
+async def test_a_question_is_answered_once_and_its_menu_is_removed(stage: Scene) -> None:
     asked = await asked_for_gpus(stage)
     await stage.alice.select(asked.select("GPU types: CPU to H100"), ["H100"])
     clicks = [stage.alice.click(asked, "Submit") for _ in range(2)]
@@ -77,7 +77,7 @@ async def test_a_question_is_answered_once_and_its_menu_goes(stage: Scene) -> No
     assert "already answered" in told.text
 
 
-async def test_a_click_that_a_killed_bot_had_is_done_once(stage: Scene) -> None:
+async def test_a_click_that_a_killed_bot_was_handling_is_done_once(stage: Scene) -> None:
     asked = await asked_for_gpus(stage)
     await stage.alice.select(asked.select("GPU types: CPU to H100"), ["CPU"])
     fault = Fault("POST", CALLBACK, status=None, carried_out=True)

@@ -1,4 +1,4 @@
-"""The benchmark of a rush finds each report where the bot sends it."""
+"""The benchmark of a rush finds each report in the place to which the bot sends it."""
 
 import re
 from argparse import Namespace

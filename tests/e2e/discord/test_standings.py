@@ -106,7 +106,7 @@ async def test_everyone_finds_their_own_place_and_jumps_to_any(stage: Scene) -> 
     stage.server.assert_clean()
 
 
-async def test_it_opens_on_one_s_own_gpu_type(stage: Scene) -> None:
+async def test_standings_open_on_the_viewers_own_gpu_type(stage: Scene) -> None:
     (both,) = (each.user for each in stage.guild.members.values() if each.user.name == "p7")
     assert isinstance(both, Person)
     assert "identity on H100" in (await shown(stage, both)).text  # on L4 too, with fewer people

@@ -1,4 +1,4 @@
-"""What the people of a season do: they submit, choose GPU types, look around, and try again."""
+"""The people of a season: they submit, choose GPU types, read reports, and try again."""
 
 import asyncio
 import random
@@ -34,7 +34,7 @@ _BUTTONS = ("Details", "Source", "Run again")
 
 @dataclass(frozen=True)
 class Order:
-    """One submission that somebody wants to make."""
+    """One submission that a person wants to make."""
 
     number: int
     board: str
@@ -50,7 +50,7 @@ class Order:
 
 
 def orders(dice: random.Random, boards: list[str], total: int) -> list[Order]:
-    """So many orders; the last of several boards has two GPU types."""
+    """Return this many orders; the last of several boards has two GPU types."""
     made = []
     for number in range(total):
         board = dice.choice(boards)
@@ -66,26 +66,26 @@ def orders(dice: random.Random, boards: list[str], total: int) -> list[Order]:
 
 
 def number_in(text: str) -> int | None:
-    """Return the submission that a message is about; of a run again the new one."""
+    """Return the submission that a message is about; for a rerun, the new one."""
     found = _AGAIN.search(text) or _NUMBER.search(text)
     return None if found is None else int(found[1])
 
 
 @dataclass
 class Crowd:
-    """The people, and what is known of their interactions besides what Discord knows."""
+    """The people, and a record of their interactions."""
 
     room: Channel
     dice: random.Random
     expired: set[int] = field(default_factory=set)
-    """Interactions whose tokens we made expire."""
+    """Interactions whose tokens were made to expire."""
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
     own: dict[int, int] = field(default_factory=dict)
-    """A submission that each person was told of."""
+    """A submission of each person, from an answer that they got."""
 
     async def live(self, person: Person, mine: list[Order], span_s: float) -> None:
-        """Hand in one's orders over that time, and look around in between."""
+        """Submit a person's orders over that time, and use other commands in between."""
         pause_s, clock = span_s / max(1, len(mine)), asyncio.get_running_loop()
         await asyncio.sleep(self.dice.uniform(0, pause_s))
         for order in mine:
@@ -97,7 +97,7 @@ class Crowd:
             await asyncio.sleep(max(0.0, next_s))
 
     async def _hand_in(self, person: Person, order: Order) -> None:
-        """Try until a submission is stored, or may be although nobody is told."""
+        """Try until a submission is stored, or may be stored without an answer that says so."""
         for _ in range(TRIES):
             try:
                 if await self._submit(person, order):
@@ -146,7 +146,7 @@ class Crowd:
         return True
 
     async def _answer(self, run: Interaction) -> Message | None:
-        """Wait until the answer is filled; the examination finds those that never are."""
+        """Wait until the answer is filled; the examination finds unfilled ones."""
         try:
             return await run.final(FILLED_S)
         except TimeoutError:

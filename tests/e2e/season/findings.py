@@ -1,4 +1,4 @@
-"""What a season left in the store and on Discord: each submission once, displayed once, no ping."""
+"""Examines a season's store and Discord: each submission stored and displayed once, no ping."""
 
 import re
 from collections import Counter, defaultdict
@@ -44,7 +44,7 @@ UNAVOIDABLE = {
     10015: "answered what was not acknowledged",
     50027: "token expired",
 }
-"""Refusals that kills and lost answers bring about: nobody can know better."""
+"""Refusals that are correct after kills and lost responses."""
 _REPORT = re.compile(r"\*\*submission #(\d+):")
 _LINE = re.compile(r"<@(\d+)>'s submission #(\d+) ")
 _FENCE = re.compile(r"```.*?```", re.DOTALL)
@@ -52,12 +52,12 @@ _LIVE = re.compile(
     r"@(?:everyone|here)|(?<!\\)<(?:@&?|#)1>|(?<!\\)<t:1:R>|\]\(http|(?<!\\)\|\||(?<![\\*])\*\*bold"
     r"|(?<!\\)</leaderboard list:1>|[\x1b\u061c\u202a-\u202e\u2066-\u2069]"
 )
-"""What a name has that must not be alive in a message."""
+"""Parts of names that must have no effect in a message."""
 
 
 @dataclass(frozen=True)
 class Season:
-    """What is examined."""
+    """The season that is examined."""
 
     server: LocalDiscord
     room: Channel
@@ -74,17 +74,17 @@ class Findings:
 
     figures: dict[str, object] = field(default_factory=dict)
     store: list[str] = field(default_factory=list)
-    """Submissions without or with several commands, or commands with several submissions."""
+    """Submissions without a command or with several, or commands with several submissions."""
     display: list[str] = field(default_factory=list)
-    """Reports, lines or threads that are missing or there twice."""
+    """Reports, lines or threads that are missing or doubled."""
     pings: list[str] = field(default_factory=list)
-    """Messages that notify somebody, or threads that somebody else is in."""
+    """Messages that notify a person, or threads with a person who does not belong there."""
     limits: list[str] = field(default_factory=list)
     """What Discord refused, and tables that are too wide."""
     untrue: list[str] = field(default_factory=list)
     """Answers that contradict the store."""
     unfinished: list[str] = field(default_factory=list)
-    """What nobody finished, and bugs that were logged."""
+    """Unfinished interactions and displays, and bugs that were logged."""
 
     @property
     def faults(self) -> list[str]:
@@ -94,7 +94,7 @@ class Findings:
 
 
 async def examine(season: Season) -> Findings:
-    """Hold what Discord has against what the store has."""
+    """Compare the messages on Discord with the store."""
     connection = await asyncpg.connect(season.dsn)
     try:
         stored = await connection.fetch(STORED)
@@ -143,7 +143,7 @@ def _private(season: Season) -> list[Channel]:
 
 
 def reported_once(season: Season, stored: Sequence[asyncpg.Record]) -> Iterator[str]:
-    """Each report is once in a thread that its owner reads, whole and true."""
+    """Check that each report is once in a thread of its owner, complete and correct."""
     places = defaultdict(list)
     for thread in _private(season):
         for message in thread.messages:
@@ -168,7 +168,7 @@ def _doubled(thread: Channel) -> Iterator[str]:
 
 
 def _contradictions(row: asyncpg.Record, report: str) -> Iterator[str]:
-    """What a report says of the verdicts, against the store; and that against the source."""
+    """Compare the verdicts in a report with the store, and those with the source."""
     verdicts = dict(re.findall(r'"([^"]+)": "([^"]+)"', row["verdicts"]))
     for gpu in row["gpus"]:
         verdict = Verdict(verdicts.get(gpu, "task_error"))
@@ -196,7 +196,7 @@ def _lines(season: Season) -> list[tuple[int, int, Message]]:
 
 
 async def _best(dsn: str, stored: Sequence[asyncpg.Record]) -> set[int]:
-    """The ranked submissions that are somebody's best in the end."""
+    """The ranked submissions that are their person's best in the end."""
     async with open_store(dsn, SystemClock()) as store:
         ranked = [row["id"] for row in stored if row["mode"] == "ranked"]
         found = {each: await placements(store, SubmissionId(each)) for each in ranked}
@@ -204,7 +204,7 @@ async def _best(dsn: str, stored: Sequence[asyncpg.Record]) -> set[int]:
 
 
 def lines_once(season: Season, stored: Sequence[asyncpg.Record], best: set[int]) -> Iterator[str]:
-    """Who is best in the end was so when it was told; others may have been beaten before that."""
+    """Check that each final best has one line; others may have been beaten before their turn."""
     rows = {row["id"]: row for row in stored}
     lines = _lines(season)
     count = Counter(number for _, number, _ in lines)
@@ -256,7 +256,7 @@ def too_wide(season: Season) -> Iterator[str]:
 
 
 def answers(season: Season, by_key: dict[str, asyncpg.Record]) -> Iterator[str]:
-    """Each answer is filled, and says what the store has."""
+    """Check that each answer is filled, and agrees with the store."""
     submitting = defaultdict(list)
     for run in season.server.world.interactions.values():
         if run.answer is None or run.id in season.crowd.expired or run.reply is None:

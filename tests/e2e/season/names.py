@@ -1,4 +1,4 @@
-"""Display names of every kind that a table or a message may trip on."""
+"""Display names of every kind that a table or a message might show wrongly."""
 
 import itertools
 
@@ -33,7 +33,7 @@ NAMES = (
 
 
 def names(count: int) -> tuple[str, ...]:
-    """So many names, one of each kind first; a number tells those that come again."""
+    """Return this many names, one of each kind first; a number distinguishes repeated ones."""
     spread = NAMES[::5] + tuple(each for n, each in enumerate(NAMES) if n % 5)
     rounds = (f"{name[: LONGEST - 4]} {n}" if n else name for n in range(99) for name in spread)
     return tuple(itertools.islice(rounds, count))

@@ -22,9 +22,9 @@ from tests.doubles.discord.users.person import Person
 from tests.e2e.command import IDENTITY, Podium
 from tests.e2e.discord.scene import START_S, UP
 from tests.e2e.season.crowd import CPU, OTHER, Crowd, Order, orders
+from tests.e2e.season.failures import Failures, Outage
 from tests.e2e.season.findings import Findings, Season, examine
 from tests.e2e.season.names import names
-from tests.e2e.season.weather import Storm, Weather
 
 RESTART_S = 120.0
 """The longest start of a copy, which may begin in an outage."""
@@ -46,12 +46,12 @@ class Plan:
     span_s: float
     """The time over which people submit."""
     kill_every_s: float
-    """Each copy is killed that often, and the two in turn."""
-    storms: tuple[Storm, ...]
+    """The interval at which each copy is killed; the two alternate."""
+    outages: tuple[Outage, ...]
     settled_s: float
     """How long everything may take to be shown after the last order."""
     scale: float = 1.0
-    """Of the windows of Discord's rate limits."""
+    """A factor for the windows of Discord's rate limits."""
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class Outcome:
 
     findings: Findings
     failed: Counter[str]
-    """Requests that we let fail, by kind."""
+    """Requests that were made to fail, by kind."""
     counts: Counter[str]
     kills: int
     longest_start_s: float
@@ -114,12 +114,12 @@ async def run(folder: Path, plan: Plan) -> Outcome:
     async with fresh_database() as dsn, LocalDiscord(rates=Rates(plan.scale)) as server:
         people, room = _guild(server, plan.people)
         crowd = Crowd(room, dice)
-        weather = Weather(server.faults, plan.seed, plan.storms)
+        failures = Failures(server.faults, plan.seed, plan.outages)
         async with _copies(folder, dsn, server, boards, plan.kill_every_s) as copies:
             await _play(
-                plan, crowd, people, orders(dice, boards, plan.submissions), weather, copies
+                plan, crowd, people, orders(dice, boards, plan.submissions), failures, copies
             )
-            weather.end()
+            failures.end()
             settling = time.monotonic()
             left = await _settled(dsn, plan.settled_s)
             settled_s = time.monotonic() - settling
@@ -128,7 +128,7 @@ async def run(folder: Path, plan: Plan) -> Outcome:
         all_asked = server.world.interactions.values()
         answered = [x.latency for x in all_asked if x.answered and x.id not in crowd.expired]
         return Outcome(
-            findings, weather.hits, crowd.counts, copies.kills, copies.longest_start_s, answered,
+            findings, failures.hits, crowd.counts, copies.kills, copies.longest_start_s, answered,
             len(server.requests), os.getloadavg()[0], time.monotonic() - begin, settled_s,
         )  # fmt: skip
 
@@ -173,25 +173,25 @@ async def _play(
     crowd: Crowd,
     people: list[Person],
     wanted: list[Order],
-    weather: Weather,
+    failures: Failures,
     copies: Copies,
 ) -> None:
-    """Let everybody live through the season; storms and kills end with it."""
-    blowing = asyncio.create_task(weather.run())
+    """Play the season with all people; outages and kills end with it."""
+    failing = asyncio.create_task(failures.run())
     killing = asyncio.create_task(copies.kill_all())
     try:
         async with asyncio.TaskGroup() as group:
             for number, person in enumerate(people):
                 mine = wanted[number :: len(people)]
                 group.create_task(crowd.live(person, mine, plan.span_s))
-        await blowing
+        await failing
     finally:
         copies.over.set()
         await killing
 
 
 async def _settled(dsn: str, within: float) -> list[str]:
-    """Wait until nothing is open; return what is."""
+    """Wait until nothing is unfinished; return what still is."""
     connection = await asyncpg.connect(dsn)
     try:
         end = time.monotonic() + within

@@ -1,4 +1,4 @@
-"""The examination of a season sees what is wrong."""
+"""The examination of a season finds each kind of fault."""
 
 import json
 import random
@@ -92,7 +92,7 @@ async def test_one_report_one_line_and_a_true_answer_are_no_fault(season: Season
     ] == []
 
 
-async def test_a_submission_without_its_command_is_seen(season: Season) -> None:
+async def test_a_submission_without_its_command_is_found(season: Season) -> None:
     assert list(findings.stored_once(season, [row(season)], {}))
     asked(season, REPORT)
     twice = [row(season), row(season, id=2)]
@@ -113,7 +113,7 @@ async def test_a_submission_without_its_command_is_seen(season: Season) -> None:
         ([REPORT, REPORT.replace("#1", "#7")], {}),
     ],
 )
-async def test_a_report_that_is_missing_doubled_or_untrue_is_seen(
+async def test_a_report_that_is_missing_doubled_or_untrue_is_found(
     season: Season, said: list[str], changes: dict[str, object]
 ) -> None:
     for text in said:
@@ -121,12 +121,12 @@ async def test_a_report_that_is_missing_doubled_or_untrue_is_seen(
     assert list(findings.reported_once(season, [row(season, **changes)]))
 
 
-async def test_a_second_thread_is_seen(season: Season) -> None:
+async def test_a_second_thread_is_found(season: Season) -> None:
     add_thread(season)
     assert list(findings.threads_once(season, [row(season)]))
 
 
-async def test_a_line_that_is_missing_doubled_loud_or_in_the_channel_is_seen(
+async def test_a_line_that_is_missing_doubled_loud_or_in_the_channel_is_found(
     season: Season,
 ) -> None:
     stored = [row(season)]
@@ -138,14 +138,14 @@ async def test_a_line_that_is_missing_doubled_loud_or_in_the_channel_is_seen(
     assert any("untrue" in each for each in findings.lines_once(season, [], set()))
 
 
-async def test_a_ping_and_an_outsider_are_seen(season: Season) -> None:
+async def test_a_ping_and_an_outsider_are_found(season: Season) -> None:
     say(season, "@everyone", season.room, allowed_mentions=None)
     assert len(list(findings.pings(season))) == 2
     set_thread_member(season.room.threads[0], season.people[1], inside=True)
     assert len(list(findings.pings(season))) == 3
 
 
-async def test_a_table_that_a_phone_would_break_is_seen(season: Season) -> None:
+async def test_a_table_that_a_phone_would_break_is_found(season: Season) -> None:
     say(season, f"```\n{'x' * 38}\n```")
     assert not list(findings.too_wide(season))
     say(season, f"```\n{'x' * 39}\n```")
@@ -155,12 +155,12 @@ async def test_a_table_that_a_phone_would_break_is_seen(season: Season) -> None:
 @pytest.mark.parametrize(
     "text", ["Submission #1 is stored", "⚠️ Nothing was stored", REPORT.replace("#1", "#2")]
 )
-async def test_an_answer_that_contradicts_the_store_is_seen(season: Season, text: str) -> None:
+async def test_an_answer_that_contradicts_the_store_is_found(season: Season, text: str) -> None:
     asked(season, text)
     assert list(findings.answers(season, {"discord:9": row(season)}))
 
 
-async def test_an_answer_about_nothing_and_one_that_never_comes_are_seen(season: Season) -> None:
+async def test_a_wrong_answer_and_a_missing_answer_are_found(season: Season) -> None:
     asked(season, REPORT)
     assert list(findings.answers(season, {}))
     (run,) = season.server.world.interactions.values()

@@ -1,11 +1,11 @@
-"""A short season: two copies that are killed, and a Discord that fails, lose and double nothing."""
+"""A short season: killed copies of the bot and failures of Discord lose and repeat nothing."""
 
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.season.failures import Outage
 from tests.e2e.season.season import Plan, run
-from tests.e2e.season.weather import Storm
 
 PLAN = Plan(
     seed=2026,
@@ -14,7 +14,10 @@ PLAN = Plan(
     submissions=40,
     span_s=16.0,
     kill_every_s=8.0,
-    storms=(Storm(4.0, 2.0, status=429, share=0.5, retry_after=0.3), Storm(9.0, 2.0, status=500)),
+    outages=(
+        Outage(4.0, 2.0, status=429, share=0.5, retry_after=0.3),
+        Outage(9.0, 2.0, status=500),
+    ),
     settled_s=90.0,
     scale=0.05,
 )

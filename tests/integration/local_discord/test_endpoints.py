@@ -143,7 +143,9 @@ async def test_an_announcement_channel_has_public_threads_only(hand: ByHand) -> 
     assert (await hand("POST", path, {"name": "t"})).code == 160004
 
 
-async def test_an_inactive_thread_is_archived_and_may_find_no_room_again(hand: ByHand) -> None:
+async def test_an_inactive_thread_is_archived_and_cannot_return_to_a_full_guild(
+    hand: ByHand,
+) -> None:
     threads = f"/channels/{hand.stage.lab.id}/threads"
     body = {"name": "t", "type": ChannelKind.PRIVATE_THREAD, "auto_archive_duration": 60}
     first, kept = [await did(hand, "POST", threads, body) for _ in range(2)]
@@ -163,7 +165,7 @@ async def test_an_inactive_thread_is_archived_and_may_find_no_room_again(hand: B
     assert not hand.server.world.channels[int(first["id"])].archived
 
 
-async def test_a_silent_message_notifies_nobody(hand: ByHand) -> None:
+async def test_a_silent_message_sends_no_push_notification(hand: ByHand) -> None:
     path, text = f"/channels/{hand.stage.lab.id}/messages", hand.stage.alice.mention
     loud = await did(hand, "POST", path, {"content": text})
     still = await did(hand, "POST", path, {"content": text, "flags": 1 << 12})

@@ -78,7 +78,7 @@ class StandingRow:
     cells: tuple[str, ...]
     span: figures.IntervalMark
     moved: int | None
-    """How many ranks it rose since yesterday; None if it had none or that is unknown."""
+    """How many ranks it rose since yesterday; None if it had no rank then, or that is unknown."""
     is_new: bool
 
 
@@ -192,7 +192,7 @@ async def _live(
 
 
 def _own_line(viewer: Viewer, shown: BoardStandings) -> str:
-    """Return the viewer's own rank with its gaps, or why they have none; empty for others."""
+    """Return the viewer's rank with its gaps, or their failed run; empty if they have neither."""
     if viewer.person == NOBODY:
         return ""
     found = enumerate(shown.entries)
@@ -212,7 +212,7 @@ def _own_line(viewer: Viewer, shown: BoardStandings) -> str:
 
 
 async def _yesterday(context: WebContext, shown: BoardStandings) -> Mapping[PersonId, int] | None:
-    """Return everyone's rank of a day ago; None if that is unknown."""
+    """Return the rank of each person a day ago; None if that is unknown."""
 
     async def make() -> Mapping[PersonId, int] | None:
         moment = context.clock.now() - timedelta(days=1)

@@ -28,7 +28,7 @@ _ROWS = 100
 _MOST_PEOPLE = 200
 """The most people of an overall ranking on its page; the CSV has all."""
 FRESH_S = 1.0
-"""How long a rendered page, or the first names of a board, are reused."""
+"""How many seconds a rendered page, or the names of a board's leaders, are reused."""
 
 
 @dataclass(frozen=True, slots=True)

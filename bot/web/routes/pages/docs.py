@@ -72,7 +72,7 @@ _VERDICTS = {
         "Finish all work on the stream of the call before it returns.",
     ),
     Verdict.AUDIT: (
-        "The time is below the least that the card allows, or was confirmed too coarsely.",
+        "The time is below the least that the card allows.",
         "It is not ranked until it is reviewed. Check that each call computes every output.",
     ),
     Verdict.TASK_ERROR: (

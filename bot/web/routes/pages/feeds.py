@@ -18,7 +18,7 @@ _ATOM, _CALENDAR = "application/atom+xml; charset=utf-8", "text/calendar; charse
 _MOST = 50
 """The most records in a feed, the newest."""
 FRESH_S = 15.0
-"""How long in seconds a feed is reused, because it is read from many runs."""
+"""How many seconds a feed is reused, because making it reads many runs."""
 
 
 @router.get("/boards/{name}/records.atom")

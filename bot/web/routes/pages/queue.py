@@ -43,7 +43,7 @@ def _without_last_seen(block: Block) -> Block:
 async def _part(context: WebContext, viewer: Viewer) -> rendering.Part:
     """Return the changing part of the page, without details of jobs that the viewer may not see.
 
-    The jobs are read once for all viewers, and rendered once for all who may know of the same ones.
+    The jobs are read once for all viewers, and rendered once for all who may see the same jobs.
     """
     jobs = await context.cache.get("queue-jobs", rendering.TICK_S, lambda: _jobs(context))
     known = tuple(operations.may_know(viewer, each) for each in jobs)

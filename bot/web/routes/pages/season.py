@@ -20,7 +20,7 @@ from bot.web.context import WebContext, context_of
 router = APIRouter(prefix="/boards/{name}")
 GpuQuery = Annotated[str | None, Query(max_length=64)]
 FRESH_S = 15.0
-"""How long in seconds a season is reused, because it is read from many runs."""
+"""How many seconds a season is reused, because reading it takes many runs."""
 _MOST_ROWS = 200
 """The most rows of each table; the newest are shown."""
 
@@ -76,7 +76,7 @@ async def season_data(
 
 
 async def _season(context: WebContext, viewer: Viewer, board: Board, gpu: str | None) -> _Plot:
-    """Return the season, which is read once for all who may see the board."""
+    """Return the season, which is read once for all viewers who may see the board."""
 
     async def make() -> _Plot:
         found = await season(context.store, context.clock, viewer, board.name, gpu=gpu)

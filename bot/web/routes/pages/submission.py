@@ -168,7 +168,7 @@ async def _source(
 
 
 def _refuse_unrecorded_look(context: WebContext, viewer: Viewer, reading: SubmissionStatus) -> None:
-    """Raise UserError if only an admin's right lets the viewer read the source.
+    """Raise UserError if the viewer may read the source only as an admin.
 
     Admins look at such a source by a form, which is recorded in the audit log.
     """

@@ -22,12 +22,12 @@ _DRAWING_HEADERS = {
     "Vary": "Authorization, Cookie",
     "X-Content-Type-Options": "nosniff",
 }
-"""A drawing runs nothing and loads nothing, also when it is opened by itself."""
+"""A drawing runs no script and loads nothing, even if it is opened by itself."""
 
 
 @router.get("/task")
 async def task(request: Request, name: str, viewer: auth.AnyViewer) -> Response:
-    """Redirect to the task on the board's page, where it was not always."""
+    """Redirect the former address of a task to the board's page."""
     board = await lookup.find_board(context_of(request).store, viewer, name)
     return RedirectResponse(f"/boards/{quote(board.name)}#task")
 

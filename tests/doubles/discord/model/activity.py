@@ -14,7 +14,7 @@ def require_free_thread(guild: Guild) -> None:
 
 
 def unarchive(thread: Channel) -> None:
-    """Make an archived thread active again; 160006 if the guild has no room for it."""
+    """Make an archived thread active again; 160006 if the guild has too many active threads."""
     state = thread.state
     assert state is not None
     assert thread.guild is not None
@@ -24,7 +24,7 @@ def unarchive(thread: Channel) -> None:
 
 
 def archive_inactive(world: World) -> None:
-    """Archive the threads in which nothing happened for as long as each allows."""
+    """Archive the threads that were inactive for longer than their setting allows."""
     now = world.clock.now()
     for thread in list(world.channels.values()):
         state = thread.state

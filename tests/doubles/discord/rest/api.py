@@ -142,7 +142,7 @@ class RestApi:
         return Reply(204 if answer is None else endpoint.status, answer, headers)
 
     def _archive_inactive(self) -> None:
-        """Archive inactive threads, when enough time has passed for one to become so."""
+        """Archive inactive threads, if a thread can have become inactive since the last time."""
         now = self._world.clock.now()
         if now >= self._archived_at + INACTIVITY_CHECK_S:
             self._archived_at = now

@@ -1,4 +1,4 @@
-"""Each thread is created once, and old ones make room for new ones."""
+"""Each thread is created once, and old ones are archived to make room for new ones."""
 
 import asyncio
 from datetime import timedelta
@@ -24,7 +24,7 @@ from tests.doubles.discord_displays import (
 from tests.doubles.discord_room import OWNER, Room, room
 
 LATE_S = 400.0
-"""Discord has forgotten every nonce by then."""
+"""After this time, Discord no longer knows any nonce."""
 
 
 async def test_beyond_the_limit_the_oldest_finished_threads_are_archived(
@@ -49,9 +49,7 @@ async def test_beyond_the_limit_the_oldest_finished_threads_are_archived(
     room.server.assert_clean()
 
 
-async def test_a_guild_full_of_threads_makes_room_and_else_the_conversation_has_the_report() -> (
-    None
-):
+async def test_in_a_full_guild_threads_are_archived_or_the_conversation_has_the_report() -> None:
     async with room(limits=Limits(active_threads=1)) as here:
         _, show = await judged(here, mode=Mode.TEST)
         await to_the_end(here, show)
@@ -85,7 +83,7 @@ async def test_a_thread_whose_creation_was_answered_by_an_error_is_found_even_ar
     room.server.assert_clean()
 
 
-async def test_a_creation_that_takes_longer_than_its_lease_stays_the_only_one(room: Room) -> None:
+async def test_a_slow_creation_renews_its_lease_and_stays_the_only_one(room: Room) -> None:
     lease = timedelta(seconds=0.06)
     context = DiscordContext(room.place.store, room.place.clock, lease=lease)
     threads = board_threads.GuildThreads(room.client, context)

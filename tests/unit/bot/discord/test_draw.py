@@ -74,13 +74,13 @@ def test_no_table_is_wider_than_a_phone_has_columns(
         assert all(cell_len(line) <= TABLE_COLUMNS for line in inside.splitlines())
 
 
-def test_what_matters_most_is_a_heading_and_markdown_is_drawn() -> None:
+def test_strong_text_is_a_heading_and_markdown_is_drawn() -> None:
     blocks = (Text("29.14 µs", Tone.STRONG), Text("# Task\n*a* `b`", has_markdown=True))
     (draft,) = message_drafts(Report("r", blocks))
     assert draft.content == "**r**\n### 29.14 µs\n## Task\n*a* `b`"
 
 
-def test_a_time_of_day_is_one_that_discord_shows() -> None:
+def test_a_time_of_day_is_written_for_discord_to_show() -> None:
     texts = (
         Text("ended on 2026-11-01 12:00 UTC"), Text("open until 2026-11-01 13:00 CET (12:00 UTC)")
     )  # fmt: skip

@@ -46,7 +46,7 @@ async def look(place: Place) -> AsyncIterator[Look]:
         server.assert_clean()
 
 
-async def test_a_server_that_no_bot_has_served_lacks_what_the_bot_makes(look: Look) -> None:
+async def test_a_server_where_the_bot_never_ran_lacks_roles_and_channels(look: Look) -> None:
     found = await look.found(stored=False)
     missing = ["admins in gpu", "creators in gpu", "submissions in gpu", "alerts in gpu"]
     for name in missing:
@@ -57,7 +57,7 @@ async def test_a_server_that_no_bot_has_served_lacks_what_the_bot_makes(look: Lo
     assert "podium discord setup" in found["boards"].remedy
 
 
-async def test_what_is_set_up_is_named_with_its_ids(look: Look) -> None:
+async def test_steps_that_are_done_name_roles_and_channels_with_ids(look: Look) -> None:
     admins = look.guild.create_role("bosses", Permission.MANAGE_THREADS)
     creators = look.guild.create_role("Leaderboard Creator")
     room, alarms = look.guild.create_channel("kernels"), look.guild.create_channel("alarms")
@@ -74,7 +74,7 @@ async def test_what_is_set_up_is_named_with_its_ids(look: Look) -> None:
     }
 
 
-async def test_what_was_deleted_or_hidden_is_said(look: Look) -> None:
+async def test_deleted_roles_and_hidden_channels_are_reported(look: Look) -> None:
     room = look.guild.create_channel("kernels")
     room.overwrites[look.guild.id] = Overwrite(0, deny=Permission.SEND_MESSAGES)
     for purpose, number in ((PURPOSES[ADMIN], 99), (SUBMISSIONS, room.id), (ALERTS, 98)):
@@ -93,7 +93,7 @@ async def test_an_admin_role_without_the_permission_is_named_by_its_present_name
     assert found.detail == "their role bosses lacks Manage Threads, so they do not see `/admin`"
 
 
-async def test_only_servers_whose_roles_give_rights_are_looked_into(look: Look) -> None:
+async def test_only_servers_whose_roles_give_rights_are_examined(look: Look) -> None:
     other = look.server.guild("other")
     found = await look.found(other.id)
     assert {name for name in found if name.endswith("in gpu")} == set()

@@ -23,8 +23,8 @@ from bot.discord.interaction_claims import (
 from bot.discord.responses import ALREADY_ANSWERED, UNKNOWN_INTERACTION, SupersededError
 from bot.domain.errors import StoreError, UserError
 from bot.domain.records import InteractionRequest, OpenRequest
-from tests.doubles.asked import TOKEN, asked, said
 from tests.doubles.clock import ManualClock
+from tests.doubles.interaction import TOKEN, answer_texts, command_used
 from tests.doubles.memory_store import MemoryStore
 
 LEASE = timedelta(seconds=30)
@@ -63,7 +63,7 @@ def fail(error: Exception) -> None:
 
 
 async def carried_out(interaction: Mock, words: str = "done") -> bool:
-    """Whether what was asked is done in this process."""
+    """Whether the interaction is done in this process."""
     ran = False
     try:
         async with replying(interaction) as answer:
@@ -100,15 +100,15 @@ LOST = [
 async def test_who_holds_the_claim_goes_on_whatever_discord_says_of_the_acknowledgement(
     context: DiscordContext, answer: Exception
 ) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     interaction.response.defer.side_effect = answer
     assert await carried_out(interaction)
-    assert said(interaction) == ["done"]
+    assert answer_texts(interaction) == ["done"]
     assert await is_done(context, interaction)
 
 
 async def test_a_connection_that_broke_is_tried_again(context: DiscordContext) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     interaction.response.defer.side_effect = [
         aiohttp.ServerDisconnectedError(), refusal(ALREADY_ANSWERED)
     ]  # fmt: skip
@@ -117,35 +117,35 @@ async def test_a_connection_that_broke_is_tried_again(context: DiscordContext) -
 
 
 async def test_of_two_copies_one_does_it(context: DiscordContext) -> None:
-    pair = asked(context), asked(context)
+    pair = command_used(context), command_used(context)
     ran = await asyncio.gather(*map(carried_out, pair))
     assert sorted(ran) == [False, True]
-    assert sorted(len(said(each)) for each in pair) == [0, 1]
+    assert sorted(len(answer_texts(each)) for each in pair) == [0, 1]
     assert sorted(each.response.defer.await_count for each in pair) == [0, 1]
 
 
 async def test_it_is_not_done_again_when_it_is_told_again(context: DiscordContext) -> None:
-    assert await carried_out(asked(context))
-    again = asked(context)
+    assert await carried_out(command_used(context))
+    again = command_used(context)
     assert not await carried_out(again)
     again.response.defer.assert_not_awaited()
-    assert said(again) == []
+    assert answer_texts(again) == []
 
 
 async def test_a_copy_that_lost_the_claim_looks_again_after_a_second(
     context: DiscordContext, moved: list[float]
 ) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     await claimed(context, interaction)
     assert await carried_out(interaction)
     assert moved == [1.0]
-    assert said(interaction) == ["done"]
+    assert answer_texts(interaction) == ["done"]
 
 
 async def test_it_gives_way_to_a_holder_that_has_acknowledged(
     context: DiscordContext, moved: list[float]
 ) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     await claimed(context, interaction)
     assert await context.store.interactions.renew(
         interaction_key(interaction), "another copy", LEASE
@@ -158,7 +158,7 @@ async def test_it_gives_way_to_a_holder_that_has_acknowledged(
 async def test_who_was_taken_over_while_it_acknowledged_does_nothing(
     context: DiscordContext, clock: ManualClock
 ) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
 
     async def slow(**_: object) -> None:
         clock.advance(2)
@@ -166,11 +166,11 @@ async def test_who_was_taken_over_while_it_acknowledged_does_nothing(
 
     interaction.response.defer.side_effect = slow
     assert not await carried_out(interaction)
-    assert said(interaction) == []
+    assert answer_texts(interaction) == []
 
 
 async def test_the_token_is_kept_until_it_is_done_and_in_no_log(context: DiscordContext) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     with structlog.testing.capture_logs() as logs:
         async with replying(interaction):
             ages = timedelta(days=-9)
@@ -178,7 +178,7 @@ async def test_the_token_is_kept_until_it_is_done_and_in_no_log(context: Discord
             assert [each.token for each in kept] == [TOKEN]
             assert TOKEN not in kept[0].request
             fail(RuntimeError())
-        interaction = asked(context, 2)
+        interaction = command_used(context, 2)
         interaction.response.defer.side_effect = refusal(0, 500)
         interaction.edit_original_response.side_effect = refusal(0, 500)
         async with replying(interaction) as answer:
@@ -188,29 +188,29 @@ async def test_the_token_is_kept_until_it_is_done_and_in_no_log(context: Discord
 
 
 async def test_what_is_wrong_is_told_and_that_is_the_end_of_it(context: DiscordContext) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     async with replying(interaction):
         fail(UserError("closed", "the board is closed"))
-    assert said(interaction) == ["⚠️ The board is closed"]
+    assert answer_texts(interaction) == ["⚠️ The board is closed"]
     assert await is_done(context, interaction)
 
 
 async def test_what_fails_for_want_of_the_database_is_done_later_and_that_is_said(
     context: DiscordContext,
 ) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     async with replying(interaction):
         fail(StoreError("gone"))
-    (words,) = said(interaction)
+    (words,) = answer_texts(interaction)
     assert "Your request is saved" in words
     assert not await is_done(context, interaction)
 
 
 @pytest.mark.parametrize("concluded", [True, False])
-async def test_a_form_that_nothing_can_repeat_says_to_try_again_unless_its_outcome_is_stored(
+async def test_a_failed_form_says_to_try_again_unless_its_outcome_is_stored(
     context: DiscordContext, *, concluded: bool
 ) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     interaction.type = discord.InteractionType.modal_submit
     interaction.data = {"custom_id": "a-form-of-this-process"}
     async with replying(interaction) as answer:
@@ -218,7 +218,9 @@ async def test_a_form_that_nothing_can_repeat_says_to_try_again_unless_its_outco
             await answer.conclude("The board is deleted.")
         fail(StoreError("gone"))
     words = "Your request is saved" if concluded else "the service is unavailable. Try again soon"
-    told = said(interaction) + [each.args[0] for each in interaction.followup.send.mock_calls]
+    told = answer_texts(interaction) + [
+        each.args[0] for each in interaction.followup.send.mock_calls
+    ]
     assert words in told[-1]
     assert await is_done(context, interaction) != concluded
 
@@ -226,22 +228,22 @@ async def test_a_form_that_nothing_can_repeat_says_to_try_again_unless_its_outco
 async def test_a_bot_that_is_being_stopped_leaves_it_to_the_next_at_once(
     context: DiscordContext, clock: ManualClock
 ) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     with structlog.testing.capture_logs() as logs:
         async with replying(interaction):
             interaction.client.is_closed.return_value = True
             fail(RuntimeError("Session is closed"))
-    assert said(interaction) == []
+    assert answer_texts(interaction) == []
     assert logs == []
     (left,) = await context.store.interactions.claim_unfinished("discord", "t", LEASE, timedelta())
     assert left.tries == 0
 
 
-async def test_what_takes_longer_than_the_lease_goes_on_until_another_takes_over(
+async def test_a_handler_that_takes_longer_than_its_lease_continues_until_another_takes_over(
     context: DiscordContext, clock: ManualClock
 ) -> None:
     hasty = DiscordContext(context.store, context.clock, lease=timedelta(milliseconds=600))
-    interaction = asked(hasty)
+    interaction = command_used(hasty)
     async with replying(interaction) as answer:
         await asyncio.wait({asyncio.get_running_loop().create_future()}, timeout=1.0)
         await answer.say("still here")
@@ -251,12 +253,12 @@ async def test_what_takes_longer_than_the_lease_goes_on_until_another_takes_over
         )
         await asyncio.Event().wait()
         await answer.say("too late")
-    assert said(interaction) == ["still here"]
+    assert answer_texts(interaction) == ["still here"]
     assert not await is_done(context, interaction)
 
 
 async def test_an_outcome_is_stored_before_it_is_sent(context: DiscordContext) -> None:
-    interaction, stored = asked(context), list[OpenRequest]()
+    interaction, stored = command_used(context), list[OpenRequest]()
 
     async def look(**_: object) -> None:
         ages = timedelta(days=-9)
@@ -270,19 +272,19 @@ async def test_an_outcome_is_stored_before_it_is_sent(context: DiscordContext) -
     assert json.loads(stored[0].request)["outcome"] == "the limit is removed"
 
 
-async def test_who_was_taken_over_concludes_nothing(context: DiscordContext) -> None:
-    interaction = asked(context)
+async def test_a_process_that_lost_its_claim_concludes_nothing(context: DiscordContext) -> None:
+    interaction = command_used(context)
     async with replying(interaction) as answer:
         ages = timedelta(days=-9)
         await context.store.interactions.claim_unfinished("discord", "t", LEASE, ages)
         await answer.conclude("the limit is removed")
-    assert said(interaction) == []
+    assert answer_texts(interaction) == []
 
 
 async def test_a_followed_answer_keeps_its_token_and_needs_no_direct_message(
     context: DiscordContext,
 ) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     interaction.edit_original_response.side_effect = refusal(50027, 401)
     async with replying(interaction) as answer:
         answer.is_followed = True
@@ -295,11 +297,11 @@ async def test_a_followed_answer_keeps_its_token_and_needs_no_direct_message(
 async def test_a_click_that_replaces_its_message_leaves_it_alone_on_an_error(
     context: DiscordContext,
 ) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     async with replacing(interaction):
         fail(UserError("closed", "the board is closed"))
     interaction.response.defer.assert_awaited_once_with(ephemeral=True, thinking=False)
-    assert said(interaction) == []
+    assert answer_texts(interaction) == []
     assert interaction.followup.send.await_args.args == ("⚠️ The board is closed",)
 
 
@@ -310,31 +312,33 @@ class TestTheFirstResponseIsTheAnswer:
         opened = []
         for _ in range(2):
             with suppress(SupersededError):
-                async with direct_response(asked(context)):
+                async with direct_response(command_used(context)):
                     opened.append("form")
         assert opened == ["form"]
-        assert await is_done(context, asked(context))
+        assert await is_done(context, command_used(context))
 
-    async def test_what_is_wrong_is_told(self, context: DiscordContext) -> None:
-        interaction = asked(context)
+    async def test_an_error_is_the_first_response(self, context: DiscordContext) -> None:
+        interaction = command_used(context)
         async with direct_response(interaction):
             fail(UserError("closed", "the board is closed"))
         assert interaction.response.send_message.await_args.args == ("⚠️ The board is closed",)
         assert await is_done(context, interaction)
 
-    async def test_one_that_comes_too_late_gives_way(self, context: DiscordContext) -> None:
+    async def test_a_response_that_comes_too_late_is_superseded(
+        self, context: DiscordContext
+    ) -> None:
         with pytest.raises(SupersededError):
-            async with direct_response(asked(context)):
+            async with direct_response(command_used(context)):
                 fail(refusal(ALREADY_ANSWERED))
-        assert await is_done(context, asked(context))
+        assert await is_done(context, command_used(context))
 
 
 async def test_only_the_first_message_fills_the_answer(context: DiscordContext) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     async with replying(interaction) as answer:
         await answer.say("one")
         await answer.say("two")
-    assert said(interaction) == ["one"]
+    assert answer_texts(interaction) == ["one"]
     assert interaction.followup.send.await_args.args == ("two",)
 
 
@@ -342,7 +346,7 @@ async def test_only_the_first_message_fills_the_answer(context: DiscordContext) 
 async def test_where_nobody_can_answer_the_person_is_written_to_directly(
     context: DiscordContext, error: Exception
 ) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     interaction.edit_original_response.side_effect = error
     assert await carried_out(interaction)
     interaction.user.send.assert_awaited_once()
@@ -351,7 +355,7 @@ async def test_where_nobody_can_answer_the_person_is_written_to_directly(
 
 
 async def test_who_takes_no_direct_messages_ends_nothing(context: DiscordContext) -> None:
-    interaction = asked(context)
+    interaction = command_used(context)
     interaction.edit_original_response.side_effect = refusal(10015, 404)
     closed = discord.Forbidden(Mock(status=403, reason=""), {"code": 50007, "message": "no"})
     interaction.user.send.side_effect = closed
@@ -369,7 +373,7 @@ class TestTheDatabaseIsAway:
     async def test_it_is_acknowledged_and_said_and_done_once_it_is_back(
         self, context: DiscordContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        interaction, back = asked(context), asyncio.Event()
+        interaction, back = command_used(context), asyncio.Event()
         claim = context.store.interactions.claim
 
         async def slow(asked: InteractionRequest, owner: str, lease: timedelta) -> bool:
@@ -379,23 +383,23 @@ class TestTheDatabaseIsAway:
         monkeypatch.setattr(context.store.interactions, "claim", slow)
         interaction.edit_original_response.side_effect = lambda **_: back.set()
         assert await carried_out(interaction)
-        assert said(interaction) == [DATABASE_UNAVAILABLE, "done"]
+        assert answer_texts(interaction) == [DATABASE_UNAVAILABLE, "done"]
         interaction.response.defer.assert_awaited_once()
 
     async def test_when_it_stays_away_that_is_the_last_word(
         self, context: DiscordContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        interaction = asked(context)
+        interaction = command_used(context)
         gone = AsyncMock(side_effect=StoreError("gone"))
         monkeypatch.setattr(context.store.interactions, "claim", gone)
         monkeypatch.setattr(module, "DATABASE_RETRY_S", 0.05)
         assert not await carried_out(interaction)
-        assert said(interaction) == [DATABASE_UNAVAILABLE]
+        assert answer_texts(interaction) == [DATABASE_UNAVAILABLE]
 
     async def test_another_copy_that_has_acknowledged_is_not_talked_over(
         self, context: DiscordContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        interaction, refused = asked(context), asyncio.Event()
+        interaction, refused = command_used(context), asyncio.Event()
 
         async def late(*_: object) -> bool:
             await refused.wait()
@@ -408,4 +412,4 @@ class TestTheDatabaseIsAway:
         monkeypatch.setattr(context.store.interactions, "claim", late)
         interaction.response.defer.side_effect = given_way
         assert not await carried_out(interaction)
-        assert said(interaction) == []
+        assert answer_texts(interaction) == []

@@ -1,4 +1,4 @@
-"""Who clicks on what nobody remembers is told; who is answered hears nothing more."""
+"""A click or form without a handler gets an answer; one with a handler gets no second answer."""
 
 import asyncio
 import re
@@ -11,8 +11,8 @@ import pytest
 from bot.discord import interaction_claims
 from bot.discord.context import DiscordContext
 from bot.discord.interaction_claims import EXPIRED, answer_unhandled, replying
-from tests.doubles.asked import asked, said
 from tests.doubles.clock import ManualClock
+from tests.doubles.interaction import answer_texts, command_used
 from tests.doubles.memory_store import MemoryStore
 
 COMPONENT = discord.InteractionType.component
@@ -35,19 +35,19 @@ def context() -> DiscordContext:
 def clicked(
     context: DiscordContext, kind: discord.InteractionType = COMPONENT, custom_id: str = "3f2a"
 ) -> Mock:
-    found = asked(context)
+    found = command_used(context)
     found.type, found.data = kind, {"custom_id": custom_id}
     return found
 
 
 @pytest.mark.parametrize("kind", [COMPONENT, FORM])
-async def test_what_nobody_answers_is_answered_once(
+async def test_an_interaction_without_a_handler_is_answered_once(
     context: DiscordContext, kind: discord.InteractionType
 ) -> None:
     copies = [clicked(context, kind) for _ in range(2)]
     for each in copies:
         await answer_unhandled(each, KNOWN)
-    assert [said(each) for each in copies] == [[EXPIRED], []]
+    assert [answer_texts(each) for each in copies] == [[EXPIRED], []]
 
 
 async def test_a_command_and_a_known_button_are_left_alone(context: DiscordContext) -> None:
@@ -58,7 +58,7 @@ async def test_a_command_and_a_known_button_are_left_alone(context: DiscordConte
         each.response.defer.assert_not_awaited()
 
 
-async def test_what_a_handler_has_is_left_to_it_however_slow_it_is(
+async def test_an_interaction_that_a_handler_has_is_left_to_it_however_slow_it_is(
     context: DiscordContext,
 ) -> None:
     own, other = clicked(context), clicked(context)
@@ -66,11 +66,13 @@ async def test_what_a_handler_has_is_left_to_it_however_slow_it_is(
         for each in (own, other):
             await answer_unhandled(each, KNOWN)
         await answer.say("done")
-    assert (said(own), said(other)) == (["done"], [])
+    assert (answer_texts(own), answer_texts(other)) == (["done"], [])
     other.response.defer.assert_not_awaited()
 
 
-async def test_a_bot_that_ends_meanwhile_leaves_it_to_the_next_one(context: DiscordContext) -> None:
+async def test_a_bot_that_is_ending_leaves_the_answer_to_the_next_process(
+    context: DiscordContext,
+) -> None:
     found = clicked(context)
     found.client.is_closed.return_value = True
     await answer_unhandled(found, KNOWN)
@@ -106,4 +108,4 @@ async def test_only_a_form_waits_for_its_handler_and_less_if_it_comes_late(
     found.created_at = context.clock.now() - timedelta(seconds=age_s)
     await answer_unhandled(found, KNOWN)
     assert pauses == [pytest.approx(each) for each in waited]
-    assert said(found) == [EXPIRED]
+    assert answer_texts(found) == [EXPIRED]

@@ -10,7 +10,7 @@ from bot.discord.context import DiscordContext
 from bot.discord.options import choices, gpu_menu, gpu_names, split_into_menus
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission
-from tests.doubles.asked import asked
+from tests.doubles.interaction import command_used
 from tests.doubles.place import Place
 
 
@@ -55,7 +55,7 @@ async def test_a_typed_number_is_read_once_for_all_admins(
     monkeypatch.setattr(place.store.submissions, "several", counted)
     monkeypatch.setattr(options, "has_role", lambda *_: True)
     context = DiscordContext(place.store, place.clock)
-    admins = [asked(context, number) for number in range(1, 9)]
+    admins = [command_used(context, number) for number in range(1, 9)]
     typed = [options.any_submissions(each, str(made.id)) for each in admins]
     found = await asyncio.gather(*typed)
     assert calls == [11]

@@ -42,7 +42,7 @@ def test_a_decision_names_people_of_discord_to_be_clicked_on() -> None:
         ("board channel 5", "board channel 5"),
     ],
 )
-def test_a_decision_names_what_it_is_about_without_numbers(subject: str, shown: str) -> None:
+def test_an_audit_entry_names_people_and_channels_without_ids(subject: str, shown: str) -> None:
     entry = NamedAuditEntry(replace(ROW, subject=subject, reason=""), "Ada")
     assert audit_line(entry, 200).endswith(f"**Ada** ban {shown}")
 

@@ -1,8 +1,8 @@
-"""A line is posted once, when the bot may, and only where something changed."""
+"""A line is posted once, as soon as the bot is permitted, and only if something changed."""
 
 import asyncio
 
-from bot.discord.displays import DisplayProgress, Lane
+from bot.discord.displays import DisplayProgress, Phase
 from bot.discord.public_lines import BLOCKED_S
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.discord.limits import MESSAGES
@@ -21,13 +21,13 @@ from tests.doubles.discord_room import OWNER, Room, room
 WRITING = Permission.SEND_MESSAGES | Permission.SEND_MESSAGES_IN_THREADS
 
 
-async def test_without_leave_to_write_the_line_waits_until_the_permission_returns() -> None:
+async def test_without_permission_to_write_the_line_waits_until_it_returns() -> None:
     async with room(permissions=ENOUGH) as here:
         here.channel.deny(here.guild.everyone, WRITING)
         await asyncio.sleep(0.1)
         submission, show = await judged(here)
         reached = [await here.steps.advance(show, OWNER) for _ in range(5)]
-        assert reached[-1] == DisplayProgress(again_s=BLOCKED_S, waits=True, asked=False)
+        assert reached[-1] == DisplayProgress(again_s=BLOCKED_S, waits=True, requested=False)
         here.server.forget()
         await here.steps.advance(show, OWNER)
         assert here.server.requests == []
@@ -39,7 +39,7 @@ async def test_without_leave_to_write_the_line_waits_until_the_permission_return
         here.server.assert_clean()
 
 
-async def test_where_threads_may_not_be_opened_the_line_is_in_the_channel() -> None:
+async def test_without_permission_for_threads_the_line_is_in_the_channel() -> None:
     async with room(permissions=ENOUGH) as here:
         here.channel.deny(here.guild.everyone, Permission.CREATE_PUBLIC_THREADS)
         await asyncio.sleep(0.1)
@@ -53,7 +53,7 @@ async def test_where_threads_may_not_be_opened_the_line_is_in_the_channel() -> N
 
 async def test_a_refused_line_is_posted_later(room: Room) -> None:
     submission, show = await judged(room)
-    while show.lane is not Lane.LINE:
+    while show.phase is not Phase.LINE:
         await room.steps.advance(show, OWNER)
     with room.server.faults.during(Fault("POST", MESSAGES, 403, code=50013, count=2)):
         waits = [await room.steps.advance(show, OWNER) for _ in range(2)]
@@ -76,7 +76,7 @@ async def test_a_public_thread_that_was_deleted_is_opened_again(room: Room) -> N
     room.server.assert_clean(allowing=[UNKNOWN_CHANNEL])
 
 
-async def test_a_better_time_is_told(room: Room) -> None:
+async def test_a_better_time_gets_a_line(room: Room) -> None:
     for time_ns in (900.0, 500.0):
         submission = await room.submit()
         await room.place.judged(submission, cases=faster(time_ns))
@@ -85,7 +85,7 @@ async def test_a_better_time_is_told(room: Room) -> None:
     room.server.assert_clean()
 
 
-async def test_a_public_line_only_tells_of_scores(room: Room) -> None:
+async def test_a_submission_without_a_score_has_no_public_line(room: Room) -> None:
     submission = await room.submit()
     await room.place.judged(submission, verdict=Verdict.WRONG_ANSWER, stage=Stage.TEST)
     await to_the_end(room, await room.claim(submission))

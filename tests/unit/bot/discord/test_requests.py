@@ -77,7 +77,7 @@ async def test_silence_ends_a_request_and_is_taken_for_a_passing_failure(
         assert (await here.client.fetch_channel(here.channel.id)).id == here.channel.id
 
 
-async def test_a_follow_up_without_a_response_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_follow_up_without_a_response_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "RESPONSE_TIMEOUT_S", 0.2)
     async with room() as here:
         answer = discord.Webhook.partial(

@@ -1,4 +1,4 @@
-"""Who wants it is told once that the result of a long run is here; others are asked once."""
+"""People with notifications on get one per long run; others are offered them once."""
 
 import discord
 import pytest
@@ -15,7 +15,7 @@ from tests.doubles.discord_room import OWNER, Room
 OFFER, NO_MORE = "Notify me of results", "No more notifications"
 LONG_S, SHORT_S = 120.0, 119.0
 LATE_S = 400.0
-"""Discord has forgotten every nonce by then."""
+"""After this time, Discord no longer knows any nonce."""
 
 
 async def ran(room: Room, seconds: float, *, in_guild: bool = True) -> Submission:
@@ -62,7 +62,9 @@ async def test_a_run_that_still_waits_has_the_offer_too(room: Room) -> None:
     assert offers(room.thread) == 1
 
 
-async def test_who_wants_it_is_told_once_and_only_they_are_notified(room: Room) -> None:
+async def test_a_person_with_notifications_on_gets_one_and_only_they_are_mentioned(
+    room: Room,
+) -> None:
     await wants(room, NotificationKind.RESULT)
     await displayed(room, SHORT_S)
     assert notices(room.thread) == []
@@ -84,7 +86,7 @@ async def test_without_a_thread_the_notice_is_in_their_direct_messages(room: Roo
     assert len(notices(room.bob.dm)) == 1
 
 
-async def test_who_cancelled_the_run_is_not_told(room: Room) -> None:
+async def test_a_person_who_cancelled_the_run_is_not_notified(room: Room) -> None:
     await wants(room, NotificationKind.RESULT)
     submission = await room.submit(mode=Mode.TEST, user=room.bob)
     room.place.clock.advance(LONG_S)

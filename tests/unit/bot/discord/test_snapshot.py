@@ -1,4 +1,4 @@
-"""What is suggested while somebody types comes from memory, and is forgotten in time."""
+"""Suggestions while a person types come from memory, and expire in time."""
 
 from bot.discord.snapshot import OLDEST_S, Snapshot
 from bot.domain.board import NOBODY, Access, Viewer, Visibility
@@ -17,7 +17,7 @@ async def _invited(place: Place, *guests: str) -> None:
     await place.store.boards.invite(board.id, frozenset(guests))
 
 
-async def test_an_invitation_is_known_after_a_reading_and_its_end_too(place: Place) -> None:
+async def test_an_invitation_and_its_end_are_known_after_the_next_reading(place: Place) -> None:
     snapshot = Snapshot()
     assert snapshot.boards_for(BOB, "discord:2") == []
     await _invited(place, "discord:2")
@@ -36,7 +36,7 @@ async def test_a_creator_is_offered_their_private_board(place: Place) -> None:
     assert [each.name for each in snapshot.boards_for(ada, "local:ada")] == ["vectoradd"]
 
 
-async def test_without_a_reading_for_seconds_nothing_is_offered(place: Place) -> None:
+async def test_without_a_recent_reading_nothing_is_offered(place: Place) -> None:
     snapshot = Snapshot()
     await snapshot.refresh(place.store)
     with moved() as clock:

@@ -1,4 +1,4 @@
-"""What leads on from a page of standings fits a message, and carries all it needs in its id."""
+"""Buttons and menus of standings fit a message, and have all of their data in their ids."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -12,7 +12,7 @@ from bot.discord.standings_view import (
     PageDirection,
     PageSelect,
     StandingsGpuSelect,
-    jumps,
+    menu_pages,
     page_view,
     several_gpus_page,
 )
@@ -38,11 +38,11 @@ async def test_menus_and_buttons_fit_a_message(place: Place, count: int, rows: i
     assert all(len(part.get("options", ())) <= 25 for part in parts)
 
 
-async def test_one_page_of_one_gpu_type_needs_nothing(place: Place) -> None:
+async def test_a_single_page_of_one_gpu_type_has_no_buttons(place: Place) -> None:
     assert not page_view(found(place, ("CPU",), "CPU", 10), page=0).children
 
 
-async def test_the_ends_lead_no_further_and_one_s_own_place_is_always_offered(
+async def test_the_first_and_last_page_lead_no_further_and_my_place_is_always_offered(
     place: Place,
 ) -> None:
     for page, disabled in ((0, [True, False]), (1, [False, False]), (2, [False, True])):
@@ -61,14 +61,14 @@ async def test_the_ends_lead_no_further_and_one_s_own_place_is_always_offered(
 
 @pytest.mark.parametrize("page", [0, 7, 499])
 def test_of_many_pages_a_menu_offers_the_ends_the_current_one_and_equal_steps(page: int) -> None:
-    offered = jumps(500, page)
+    offered = menu_pages(500, page)
     assert len(offered) <= 25
     assert offered == sorted(offered)
     assert {0, page, 499} <= set(offered)
     assert max(after - before for before, after in pairwise(offered)) <= 22
 
 
-async def test_buttons_and_menus_are_known_again_by_their_ids(place: Place) -> None:
+async def test_buttons_and_menus_are_recreated_from_their_ids(place: Place) -> None:
     for direction in PageDirection:
         button = PageButton(direction, place.board.id, "A100:8", 7)
         match = PageButton.__discord_ui_compiled_template__.fullmatch(button.custom_id)

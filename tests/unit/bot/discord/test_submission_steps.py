@@ -36,7 +36,7 @@ def title(submission: Submission) -> str:
     return f"submission #{submission.id}: kernel.py on vectoradd"
 
 
-async def test_without_an_answer_it_moves_in_its_thread_and_ends_with_report_and_line(
+async def test_without_an_answer_the_thread_shows_progress_and_then_the_report(
     room: Room,
 ) -> None:
     submission = await room.submit()
@@ -153,7 +153,7 @@ async def test_who_has_lost_the_display_stops(room: Room) -> None:
 
 
 @pytest.mark.parametrize("converses", [True, False])
-async def test_without_leave_for_threads_only_a_conversation_that_exists_has_the_report(
+async def test_without_permission_for_threads_only_an_existing_conversation_gets_the_report(
     *, converses: bool
 ) -> None:
     async with room(permissions=ENOUGH) as here:
@@ -183,7 +183,7 @@ async def test_an_announcement_channel_has_the_line_and_no_private_thread(room: 
 
 @pytest.mark.parametrize("path", [THREADS, MESSAGES])
 @pytest.mark.parametrize("code", [50013, 50024, 50035, 160005])
-async def test_any_refusal_of_the_report_falls_back_and_ends_nothing(
+async def test_after_any_refusal_of_the_report_the_display_continues(
     room: Room, path: str, code: int
 ) -> None:
     await conversing(room)
@@ -196,7 +196,9 @@ async def test_any_refusal_of_the_report_falls_back_and_ends_nothing(
 
 
 @pytest.mark.parametrize("in_guild", [True, False])
-async def test_who_takes_no_direct_messages_can_request_the_report(*, in_guild: bool) -> None:
+async def test_a_person_who_accepts_no_direct_messages_can_request_the_report(
+    *, in_guild: bool
+) -> None:
     async with room(permissions=ENOUGH) as here:
         await conversing(here)
         here.channel.deny(here.guild.everyone, Permission.CREATE_PRIVATE_THREADS)
@@ -233,7 +235,7 @@ async def test_a_channel_that_is_deleted_in_the_middle_leaves_the_conversation(r
     room.server.assert_clean(allowing=[UNKNOWN_CHANNEL])
 
 
-async def test_a_thread_of_one_run_from_before_is_used_to_its_end(room: Room) -> None:
+async def test_a_thread_of_one_run_by_an_earlier_version_is_still_used(room: Room) -> None:
     submission, show = await judged(room)
     channel = await channels.channel_of(room.client, room.channel.id)
     assert channel is not None
@@ -256,7 +258,7 @@ async def test_a_live_message_that_somebody_removes_is_let_go(room: Room) -> Non
     room.server.assert_clean(allowing=[UNKNOWN_MESSAGE])
 
 
-async def test_who_has_left_the_guild_can_request_the_report(room: Room) -> None:
+async def test_a_person_who_left_the_guild_can_request_the_report(room: Room) -> None:
     submission, show = await judged(room, mode=Mode.TEST)
     room.guild.leave(room.alice)
     await to_the_end(room, show)

@@ -196,7 +196,7 @@ async def test_what_discord_will_never_take_is_left_to_who_asks(room: Room) -> N
     assert len(room.server.refused) == 1
 
 
-async def test_a_bug_of_one_step_skips_it_and_ends_nothing(
+async def test_a_bug_in_one_step_skips_only_that_step(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(submission_thread, "LONGEST_WAIT_S", 0.1)

@@ -135,7 +135,7 @@ async def test_when_the_token_has_expired_the_display_shows_the_submission(room:
     assert with_token == []
 
 
-async def test_what_was_never_acknowledged_is_done_and_shown_by_its_display(room: Room) -> None:
+async def test_a_command_that_was_never_acknowledged_is_done_and_displayed(room: Room) -> None:
     with room.server.faults.during(Fault("POST", CALLBACK, status=None)) as unanswered:
         room.alice.begin_slash(COMMAND, script=KERNEL, leaderboard_name=room.place.board.name)
         await room.server.wait_for(lambda: unanswered.hits)
@@ -164,7 +164,7 @@ async def test_what_ends_every_process_is_given_up_and_told(room: Room) -> None:
     assert await is_settled(room)
 
 
-async def test_a_command_whose_submission_is_stored_is_not_said_to_have_failed(
+async def test_a_command_whose_submission_is_stored_is_never_reported_as_failed(
     room: Room,
 ) -> None:
     run, key = await killed(room), ""

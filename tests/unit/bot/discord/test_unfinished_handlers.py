@@ -1,4 +1,4 @@
-"""Every command, button, menu and form that is registered is done once and told once.
+"""Every registered command, button, menu and form is executed once and answered once.
 
 Each plays once undisturbed and once in each kind of trouble. What is stored and what is said must
 be the same.
@@ -58,7 +58,7 @@ WITHIN_S = 15.0
 
 @dataclass(frozen=True)
 class Played:
-    """What an interaction left behind, without numbers and secrets."""
+    """The traces of an interaction, without numbers and secrets."""
 
     stored: dict[str, int]
     said: str
@@ -108,7 +108,7 @@ class Stage:
         return known
 
     def sizes(self) -> dict[str, int]:
-        """How many rows each table has, except those that say how far an interaction is."""
+        """How many rows each table has, without the tables of interactions."""
         return {
             f"{type(owner).__name__}.{name}": len(value)
             for owner, name, value in self.room.place.store.state()
@@ -183,7 +183,7 @@ async def stage() -> AsyncIterator[Stage]:
 
 
 async def end_all() -> None:
-    """End what this process does of what people ask, as a kill does."""
+    """End every handler of this process, as a kill does."""
     own = asyncio.current_task()
     doomed = [
         each
@@ -351,9 +351,9 @@ def expected() -> dict[str, Played]:
 
 
 READS_FILES = {"admin export"}
-"""Its answer is a file, which is not stored: it is read again, and the audit log has both reads."""
+"""Handlers whose answer is a file, which is not stored: both reads are in the audit log."""
 OF_THIS_PROCESS = {"the form"}
-"""What only the process that asked can handle: the next one says so."""
+"""Handlers that only the process which asked has: the next process says so."""
 
 
 @pytest.mark.slow
@@ -368,7 +368,7 @@ OF_THIS_PROCESS = {"the form"}
     ],
     ids=lambda each: each.__name__,
 )
-def test_whatever_happens_each_is_done_once_and_told_once(
+def test_each_handler_is_done_once_and_answered_once_after_any_failure(
     expected: dict[str, Played], trouble: Trouble
 ) -> None:
     found = asyncio.run(everything(trouble))

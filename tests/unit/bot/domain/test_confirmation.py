@@ -11,9 +11,9 @@ from bot.domain.confirmation import (
     can_confirm,
     combined,
     contest,
-    entered,
     in_turn,
     level,
+    limited,
     read,
     scaled,
     settled,
@@ -217,10 +217,10 @@ def test_who_shares_the_place_of_the_one_that_was_met_is_met_if_the_run_would_pa
 
 def test_a_ratio_alone_does_not_put_a_run_far_ahead_of_everybody() -> None:
     value = ScoreValue(10, 1)
-    assert entered(value, 99.9, None) == value
-    assert entered(value, 99.9, 100) == ScoreValue(98, 9.8)
-    assert entered(value, 12, 100) == ScoreValue(12, 1.2)  # it was measured so fast itself
-    assert entered(ScoreValue(101, 1), 99, 100) == ScoreValue(101, 1)
+    assert limited(value, 99.9, None) == value
+    assert limited(value, 99.9, 100) == ScoreValue(98, 9.8)
+    assert limited(value, 12, 100) == ScoreValue(12, 1.2)  # it was measured so fast itself
+    assert limited(ScoreValue(101, 1), 99, 100) == ScoreValue(101, 1)
 
 
 def test_a_person_with_fewer_runs_that_wait_is_compared_first() -> None:

@@ -11,12 +11,12 @@ def test_prices_are_read_by_any_name_of_a_gpu_type() -> None:
 
 
 @pytest.mark.parametrize("text", ["A100", "=1", "A100=", "A100=-1", "A100=nan", "A100=inf", "1"])
-def test_what_is_no_price_is_refused_with_an_example(text: str) -> None:
+def test_a_text_that_is_no_price_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=r"A100=0\.000583"):
         parse_prices((text,))
 
 
-def test_a_cost_is_known_where_the_price_is() -> None:
+def test_a_cost_is_known_only_with_a_price() -> None:
     assert cost({"A100": 0.5}, "A100", 3.0) == 1.5
     assert cost(NO_PRICES, "A100", 3.0) is None
 
@@ -37,5 +37,5 @@ def test_a_cost_is_shown_in_dollars_and_cents(value: float | None, words: str) -
         ("CPU", None, "CPU time 12.4 s on CPU"),
     ],
 )
-def test_what_a_run_used_is_one_line(gpu: str, value: float | None, words: str) -> None:
+def test_the_gpu_time_of_a_run_is_one_line(gpu: str, value: float | None, words: str) -> None:
     assert gpu_time_line(gpu, 12.4, value) == words

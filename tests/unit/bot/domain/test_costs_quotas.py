@@ -53,7 +53,7 @@ class Held:
 
 @dataclass
 class Ledger:
-    """What a store does: reservations of running jobs, and what ended attempts used."""
+    """A model of a store: reservations of running jobs, and the time that ended attempts used."""
 
     used: list[GpuTime] = field(default_factory=list)
     running: list[Held] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Ledger:
 
 
 def total(quota: Quota, person: PersonId, times: list[GpuTime]) -> float:
-    """What counts for a quota of this person, in its unit, written without the code's own sums."""
+    """The amount that counts for a quota of this person, computed without the code under test."""
     key, found = quota.key, 0.0
     for each in times:
         if key.each_person and each.person != person:
@@ -121,7 +121,7 @@ class Season(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
-        """A lease ends: what was reserved is free, and counts for nobody."""
+        """End a lease: its reservation is free, and counts for no quota."""
         if self.ledger.running:
             before = sum(each.used_s for each in self.ledger.used)
             self.ledger.running.pop()
@@ -161,7 +161,7 @@ def test_each_moment_is_in_one_day(now: datetime) -> None:
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
-def test_who_exceeds_a_quota_is_told_what_is_left_when_it_frees_and_what_to_do() -> None:
+def test_a_refusal_for_a_quota_says_how_much_is_left_when_more_is_and_what_to_do() -> None:
     quota = Quota(QuotaKey(Unit.SECONDS, gpu="H200"), 600)
     refusal = Shortage(quota, 588.0, 0.0, 180.0).refusal(NOON)
     assert refusal.code == "quota"
@@ -174,14 +174,14 @@ def test_who_exceeds_a_quota_is_told_what_is_left_when_it_frees_and_what_to_do()
     assert words.startswith("$0.00 of everyone's $2.50 a day for this leaderboard are left, and")
 
 
-def test_a_run_that_could_never_fit_is_not_told_to_come_again() -> None:
+def test_a_refusal_of_a_run_that_could_never_fit_names_no_time_to_retry() -> None:
     short = Shortage(Quota(QuotaKey(Unit.SECONDS), 60), 0.0, 0.0, 180.0)
     words = "this run may need up to 180 s, which is more than each person's 60 s a day"
     assert short.refusal(NOON).message == f"{words}; ask an admin for more GPU time"
     assert short.notice == f"{words}; it waits until an admin allows more"
 
 
-def test_what_costs_nothing_is_in_every_quota_of_money() -> None:
+def test_a_run_that_costs_nothing_fits_every_quota_of_money() -> None:
     quota = Quota(QuotaKey(Unit.DOLLARS), 0.01)
     need = GpuTime(PEOPLE[0], None, "CPU", reserved_s=1e6)
     spent = GpuTime(PEOPLE[0], None, "H100", used_s=1e6)

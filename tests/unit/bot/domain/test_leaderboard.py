@@ -11,7 +11,7 @@ def test_the_records_of_a_season_are_the_scores_that_were_fastest_when_submitted
     assert [each.value.time_ns for each in found] == [300.0, 200.0]
 
 
-def test_each_record_has_the_one_before_and_each_run_that_of_the_same_person() -> None:
+def test_a_record_has_the_one_before_and_a_run_the_persons_one_before() -> None:
     scores = tuple(make_score(*each) for each in ((1, 300.0), (2, 400.0), (1, 200.0), (2, 350.0)))
     standings = BoardStandings(make_board(), 1, "CPU", (), ())
     found = Season(standings, scores, NOON, len(scores))

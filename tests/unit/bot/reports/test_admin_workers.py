@@ -51,7 +51,7 @@ def test_without_workers_it_says_what_to_start() -> None:
     assert "podium worker" in text.text
 
 
-def test_a_card_out_of_service_is_told_with_its_reason() -> None:
+def test_an_alert_about_a_card_out_of_service_has_its_reason() -> None:
     out = OutOfService(gpu="H200", card="GPU-0", why="its memory failed")
     offer = make_capabilities(gpus={"H200": 0}, out_of_service=(out,))
     living, table = workers_report([Worker("box:1", (), {"local": offer}, NOON)], NOON).blocks

@@ -92,7 +92,7 @@ def test_each_board_is_an_event_from_its_opening_to_its_deadline() -> None:
     assert sort["UID"] != later["UID"]
 
 
-def test_before_it_opens_a_stranger_learns_the_opening_alone() -> None:
+def test_before_it_opens_a_stranger_sees_only_the_opening() -> None:
     (event,) = parse(schedule_calendar(replace(CUP, boards=()), NOON, address))
     assert event["SUMMARY"] == f"{CUP.name} opens"
     assert event["DTSTART"] == moment(NOON)

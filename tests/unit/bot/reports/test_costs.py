@@ -8,7 +8,7 @@ from bot.reports.costs import LONGEST_NAME, costs_report
 DAY = date(2026, 11, 2)
 PRICES = {"H100": 0.001, "T4": 0.0001}
 COLUMNS = 38
-"""What a phone shows of a table."""
+"""The columns that a phone has for a table."""
 
 
 def usage(
@@ -29,7 +29,7 @@ def tables(found: CostReport, longest: int | None = None) -> dict[str, tuple[tup
     return {each.title: each.rows for each in blocks if isinstance(each, Table)}
 
 
-def test_who_used_what_is_told_the_most_expensive_first() -> None:
+def test_tables_have_the_most_expensive_rows_first() -> None:
     lines = (
         usage("Ada", 5000.0, "T4", board="add"),
         usage("Bob", 2000.0, number=2),
@@ -58,7 +58,7 @@ def test_who_used_what_is_told_the_most_expensive_first() -> None:
     }
 
 
-def test_what_counts_for_no_quota_is_in_the_sum_and_told_apart() -> None:
+def test_time_that_counts_for_no_quota_is_in_the_sum_and_marked() -> None:
     kinds = (
         UsageKind.REJUDGE,
         UsageKind.REFERENCE,
@@ -98,13 +98,13 @@ def test_a_table_is_as_wide_as_a_phone_whatever_the_names() -> None:
     assert max(len(row[0]) for row in tables(found)["by person"]) == 300
 
 
-def test_of_many_the_first_are_shown_and_the_rest_is_counted() -> None:
+def test_a_long_table_shows_the_first_rows_and_how_many_there_are() -> None:
     lines = tuple(usage(f"p{n}", 100.0 + n, number=n) for n in range(25))
     found = tables(CostReport(1, lines, PRICES))
     assert [row[0] for row in found["by person, the first 10 of 25"]][:2] == ["p24", "p23"]
 
 
-def test_where_nothing_was_used_the_report_says_so() -> None:
+def test_if_nothing_was_used_the_report_says_so() -> None:
     report = costs_report(CostReport(1, (), PRICES))
     assert (report.title, report.blocks) == (
         "GPU costs, today (UTC)", (Text("no GPU time was used", Tone.QUIET),),

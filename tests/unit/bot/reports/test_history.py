@@ -75,7 +75,7 @@ def test_a_ranked_run_says_how_it_was_confirmed(
     assert _row(SubmissionState.FINISHED, replace(PASSED, confirmation=state))[-1] == words
 
 
-def test_a_run_without_a_time_says_whether_it_waits_and_a_place_to_whom_it_went() -> None:
+def test_a_pending_run_and_a_lost_place_are_shown_in_the_history() -> None:
     held = replace(PASSED, score=None, confirmation=ConfirmationState.PENDING)
     assert _row(SubmissionState.FINISHED, held)[-1] == "H100: passed, confirmation pending"
     ended = replace(held, confirmation=ConfirmationState.DROPPED)
@@ -84,7 +84,7 @@ def test_a_run_without_a_time_says_whether_it_waits_and_a_place_to_whom_it_went(
     assert _row(SubmissionState.FINISHED, lost)[-1].endswith("± 0.06, lost its place to #9")
 
 
-def test_a_run_that_is_too_noisy_to_be_ranked_does_not_only_say_passed() -> None:
+def test_the_outcome_of_a_run_too_noisy_to_be_ranked_is_not_only_passed() -> None:
     noisy = replace(PASSED, score=None)
     assert _row(SubmissionState.FINISHED, noisy)[-1] == "H100: passed, not ranked"
 

@@ -73,5 +73,5 @@ def test_a_speed_up_has_its_interval_and_calls_left_out_are_counted() -> None:
     assert speed_up == "size: 1024: 1.25x (1.22 to 1.28) vs reference, timed in turn with it"
     assert left_out == (
         "size: 1024: 3 of 10 calls waited for a core of the machine: they were checked,"
-        " and do not count into the time"
+        " but do not count towards the time"
     )

@@ -1,4 +1,4 @@
-"""What a profile's list of metrics says in words and shares."""
+"""A profile's list of metrics becomes facts, percentages and findings."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_a_kernel_has_its_shares_its_launch_and_what_limits_it() -> None:
 @pytest.mark.parametrize(
     ("compute", "begins"), [("90", "arithmetic limits it: 90 %"), ("8.22", "memory limits it")]
 )
-def test_the_busier_unit_is_what_limits(compute: str, begins: str) -> None:
+def test_the_busier_unit_is_named_as_the_limit(compute: str, begins: str) -> None:
     changed = tuple(
         (*each[:3], compute) if each[1] == "Compute (SM) Throughput" else each for each in METRICS
     )
@@ -46,7 +46,7 @@ def test_the_busier_unit_is_what_limits(compute: str, begins: str) -> None:
     assert read("a", metrics=idle).kernels[0].limit.startswith("neither memory (20 %)")
 
 
-def test_the_three_findings_with_the_largest_estimates_are_told() -> None:
+def test_the_three_findings_with_the_largest_estimates_are_shown() -> None:
     found = read("a").findings
     assert [each.words for each in found] == [RULES[3][2], RULES[1][2], RULES[0][2]]
     assert [each.estimate for each in found] == [
@@ -63,7 +63,7 @@ def test_a_remark_on_a_short_kernel_matters_less() -> None:
     assert {each.kernel for each in profile("case 1", both).findings} == {"long"}
 
 
-def test_what_a_submission_may_name_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parts_of_a_profile_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KERNELS_MOST", 2)
     found = read(*["\u202e<b>" + "x" * 999] * 3)
     assert (len(found.kernels), found.more) == (2, 1)
@@ -74,7 +74,7 @@ def test_what_a_submission_may_name_has_limits(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("text", ["", "no list", '"ID"\n"0"\n', f'"ID","a"\n"{"x" * 200_000}"\n'])
-def test_of_another_form_there_is_no_profile(text: str) -> None:
+def test_details_of_another_format_are_no_profile(text: str) -> None:
     files = [StoredFile("H100", EvaluationFile.of("case-1.csv", text.encode()))]
     assert profiles(files, "H100") == ()
 

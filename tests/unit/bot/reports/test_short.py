@@ -138,9 +138,7 @@ def test_a_report_has_one_speedup_over_the_reference() -> None:
         ),
     ],
 )
-def test_the_place_the_gap_to_the_next_and_the_change_are_told(
-    place: Placement, lines: list[str]
-) -> None:
+def test_place_gap_and_change_are_shown(place: Placement, lines: list[str]) -> None:
     assert list(place_lines(place)) == lines
 
 

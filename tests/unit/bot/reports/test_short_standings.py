@@ -39,7 +39,7 @@ def standings(people: int, failed: int = 0, name: str = "person") -> BoardStandi
     return BoardStandings(make_board(), 1, "CPU", rank(scores), refused, note="n" * 900)
 
 
-def test_a_row_has_medal_name_time_and_gap_and_one_s_own_is_marked() -> None:
+def test_a_row_has_medal_name_time_and_gap_and_the_viewers_own_is_marked() -> None:
     (page,) = standings_pages(standings(4), PersonId(2))
     (draft,) = message_drafts(replace(page, blocks=page.blocks[:1]))
     assert draft.content == (
@@ -65,7 +65,7 @@ def test_the_first_ones_speedup_is_below_the_ranks() -> None:
     assert not any("1st" in each.text for each in empty.blocks if isinstance(each, Text))
 
 
-def test_who_shares_a_place_is_marked_and_a_large_gap_is_a_factor() -> None:
+def test_a_shared_place_is_marked_and_a_large_gap_is_a_factor() -> None:
     tied = [make_score(n, 1_000.0, person_name=f"p{n}") for n in (1, 2)]
     far = make_score(3, 2_500.0, person_name="p3")
     found = BoardStandings(make_board(), 1, "CPU", rank([*tied, far]), ())
@@ -100,7 +100,7 @@ def test_a_page_with_one_place_names_it() -> None:
     assert page_names(standings(11)) == ("places 1 to 10", "place 11")
 
 
-def test_one_s_own_page_is_found() -> None:
+def test_the_page_of_the_viewers_rank_is_found() -> None:
     found = standings(32)
     assert [page_of(found, PersonId(n)) for n in (1, 10, 11, 32, 33)] == [0, 0, 1, 3, None]
 

@@ -188,7 +188,7 @@ def test_the_pool_that_alone_times_ranked_runs_is_named() -> None:
 
 
 def test_ranks_that_the_times_do_not_explain_say_that_a_comparison_decided() -> None:
-    words = "ranks of times that overlap: the runs were compared, and their ratio decides"
+    words = "where times overlap: the runs were compared, and the ratio decides their ranks"
     first, second = make_score(1, 100.0, 20.0), make_score(2, 110.0, 20.0)
     compared = replace(second, met=((first.submission, PairRatio(1.1, 0.01)),))
     for each, shown in ((second, False), (compared, True)):
@@ -196,7 +196,7 @@ def test_ranks_that_the_times_do_not_explain_say_that_a_comparison_decided() -> 
         assert (words in [note.text for note in notes]) is shown
 
 
-def test_a_gap_is_told_to_the_next_rank_and_to_the_reference() -> None:
+def test_the_gaps_to_the_next_rank_and_to_the_reference_are_shown() -> None:
     entries = rank([make_score(1, 20_000.0, 40.0), make_score(2, 10_000.0, 10.0)])
     leaderboard = _standings(entries=entries, reference=ScoreValue(30_000.0, 10.0))
     first, second = (gaps(leaderboard, each) for each in entries)

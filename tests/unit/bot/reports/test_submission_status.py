@@ -132,7 +132,7 @@ def test_what_an_evaluation_costs_is_told_where_the_price_is_known() -> None:
     assert Text(bare, Tone.QUIET) in status_report(found).blocks
 
 
-def test_who_waits_for_a_quota_is_told_so_beside_the_place_in_line() -> None:
+def test_a_job_that_waits_for_a_quota_says_so_after_its_queue_position() -> None:
     job = replace(_job(JobState.QUEUED), waits="0 s of each person's 60 s a day are left")
     line = job_line(JobStatus(job, place=QueuePosition(3, 20.0)))
     assert line.text.endswith("queued, position 3; 0 s of each person's 60 s a day are left")

@@ -92,7 +92,7 @@ def test_thousands_of_lines_that_repeat_are_compared_within_a_bound() -> None:
     assert rows(found)["a.py"][0] == "20000 lines"
 
 
-def test_what_a_task_is_about_is_its_first_paragraph_on_one_line() -> None:
+def test_the_summary_of_a_task_is_its_first_paragraph_on_one_line() -> None:
     text = "# sort\n\nSort `size` **single**\nnumbers.\n\nMore.\n"
     assert about(make_task(description=text)) == "Sort size single numbers."
     assert about(make_task(description="# only a heading")) == ""

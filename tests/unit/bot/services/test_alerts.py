@@ -1,4 +1,4 @@
-"""What admins are told of: begun once, ended by itself, and never a judgement."""
+"""Alerts for admins: each begins once, and ends when its cause is gone."""
 
 from datetime import timedelta
 
@@ -17,14 +17,14 @@ OTHER = (ROOT / "bot" / "domain" / "status.py").read_text(encoding="utf-8")
 
 
 async def told(place: Place) -> list[AlertMessage]:
-    """What the channel is told now."""
+    """The messages that are due for the channel now."""
     found = await place.store.alerts.claim([CHANNEL], OWNER, LEASE)
     for each in found:
-        assert await place.store.alerts.mark_told(each, OWNER, "77")
+        assert await place.store.alerts.mark_sent(each, OWNER, "77")
     return [*found]
 
 
-async def test_a_worker_that_ends_without_a_goodbye_is_missed_until_it_is_back(
+async def test_a_killed_worker_has_an_alert_until_it_is_back(
     place: Place,
 ) -> None:
     workers = place.store.workers
@@ -47,7 +47,7 @@ async def test_a_worker_that_ends_without_a_goodbye_is_missed_until_it_is_back(
     assert await told(place) == []
 
 
-async def test_what_comes_back_soon_goes_on_in_the_same_message(place: Place) -> None:
+async def test_an_alert_that_begins_again_soon_keeps_its_message(place: Place) -> None:
     alerts = place.store.alerts
     await alerts.begin("k", "it broke", SAME_AGAIN)
     (first,) = await told(place)
@@ -65,7 +65,7 @@ async def test_what_comes_back_soon_goes_on_in_the_same_message(place: Place) ->
     assert later.alert != first.alert
 
 
-async def test_a_queue_is_stuck_if_nothing_runs_and_nobody_paused_it(place: Place) -> None:
+async def test_a_queue_is_stuck_if_nothing_runs_and_it_is_not_paused(place: Place) -> None:
     await place.submit()
     place.clock.advance(STUCK_AFTER.total_seconds() - 1)
     await update_alerts(place.store, place.clock)
@@ -80,7 +80,7 @@ async def test_a_queue_is_stuck_if_nothing_runs_and_nobody_paused_it(place: Plac
     assert ended.ended_at is not None
 
 
-async def test_a_card_out_of_service_is_told_with_its_reason(place: Place) -> None:
+async def test_an_alert_about_a_card_out_of_service_has_its_reason(place: Place) -> None:
     broken = OutOfService(gpu="H100", card="GPU-1", why="its clock is throttled")
     offer = make_capabilities(gpus={}, out_of_service=(broken,))
     await place.store.workers.announce("box", [], LEASE, {"local": offer})
@@ -96,7 +96,7 @@ async def ran(place: Place, person: PersonId, source: str) -> SubmissionId:
     return submission.id
 
 
-async def test_near_identical_sources_of_two_people_are_told_once(place: Place) -> None:
+async def test_near_identical_sources_of_two_people_are_reported_once(place: Place) -> None:
     bob = await place.person("bob")
     first = await ran(place, place.ada, LONG)
     await ran(place, place.ada, LONG + "# mine, again\n")
@@ -107,14 +107,14 @@ async def test_near_identical_sources_of_two_people_are_told_once(place: Place) 
     (found,) = await told(place)
     assert f"#{second} by bob" in found.text
     assert f"#{first + 0}" not in found.text  # of ada's two, the newest is compared
-    assert "near-identical sources; this is no judgement" in found.text
+    assert "near-identical sources; that does not mean that a rule was broken" in found.text
     await ran(place, bob, LONG.replace("each", "item"))
     await ran(place, await place.person("eve"), OTHER)
     await compare_sources(place.store)
     assert await told(place) == []
 
 
-async def test_what_the_task_gives_everyone_is_not_alike(place: Place) -> None:
+async def test_parts_of_the_tasks_own_files_do_not_make_sources_alike(place: Place) -> None:
     short = "def custom_kernel(data):\n    return data\n"
     for name in ("bob", "eve"):
         await ran(place, await place.person(name), short)

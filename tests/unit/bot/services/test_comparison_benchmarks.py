@@ -1,4 +1,4 @@
-"""The times of each benchmark stand next to those that the viewer may see."""
+"""The times of each benchmark are compared with those that the viewer may see."""
 
 import pytest
 
@@ -47,7 +47,7 @@ async def test_each_benchmark_needs_what_the_task_says(shown: Exhibition) -> Non
     assert work["size: 1048576"].floor_ns == pytest.approx(12 * (1 << 20) / 300)
 
 
-async def test_who_no_longer_sees_the_board_sees_nothing_of_others(shown: Exhibition) -> None:
+async def test_a_viewer_who_no_longer_sees_the_board_gets_no_other_times(shown: Exhibition) -> None:
     await shaped(shown, "Ken", 10_000, 20_000, 200_000)
     now = await shaped(shown, "Grace", 25_000, 35_000, 350_000)
     await shown.store.boards.restrict(

@@ -79,7 +79,7 @@ async def test_the_ranking_adds_the_points_of_all_boards(place: Place) -> None:
     ]
 
 
-async def test_people_of_different_boards_whose_names_look_alike_are_told_apart(
+async def test_handles_tell_apart_similar_names_of_different_boards(
     place: Place,
 ) -> None:
     first, second = await board(place, "first"), await board(place, "second")

@@ -34,7 +34,7 @@ async def test_a_ban_and_its_end_leave_audit_rows(place: Place) -> None:
         await moderation.ban(place.store, Decision(place.ada, ""), "local:nobody")
 
 
-async def test_nobody_bans_their_own_account(place: Place) -> None:
+async def test_an_admin_cannot_ban_their_own_account(place: Place) -> None:
     with pytest.raises(UserError, match="your own account"):
         await moderation.ban(place.store, Decision(place.ada, "a slip"), "local:ada")
     assert await place.store.moderation.bans() == {}
@@ -156,7 +156,7 @@ async def test_limits_are_set_and_dropped(place: Place) -> None:
         await moderation.drop_limit(place.store, deed, None, None)
 
 
-async def test_one_person_is_limited_but_never_by_themselves(place: Place) -> None:
+async def test_an_admin_limits_one_person_but_not_themselves(place: Place) -> None:
     eve, deed = await place.person("eve"), Decision(place.ada, "a flood")
     wanted = RateLimit(3, timedelta(days=1), until=place.clock.now() + timedelta(days=7))
     await moderation.set_limit(place.store, deed, wanted, "local:eve")

@@ -49,7 +49,7 @@ async def test_an_admin_removes_a_note_which_is_recorded(place: Place) -> None:
     assert (row.actor, row.action, row.subject) == (admin, "remove-note", f"submission {made.id}")
 
 
-async def test_who_may_not_read_the_source_does_not_get_the_note(place: Place) -> None:
+async def test_a_viewer_who_may_not_read_the_source_does_not_get_the_note(place: Place) -> None:
     made, bo = await place.submit(), Viewer(await place.person("bo"))
     await write_note(place.store, Viewer(place.ada), made.id, "a secret trick")
     read = await read_submission(place.store, place.clock, bo, made.id)

@@ -21,7 +21,7 @@ async def test_each_gpu_with_jobs_workers_or_a_pause_is_told_of(place: Place) ->
     )
 
 
-async def test_when_a_job_ends_is_expected_from_recent_ones(place: Place) -> None:
+async def test_the_expected_end_of_a_job_follows_from_recent_jobs(place: Place) -> None:
     for _ in range(3):
         await place.judged(await place.submit(), wall_s=10.0)
     running, waiting = await place.submit(), await place.submit()
@@ -41,7 +41,9 @@ async def test_an_end_is_unknown_before_jobs_have_ended(place: Place) -> None:
     assert waiting.ends_in_s is None
 
 
-async def test_jobs_on_private_boards_are_known_to_who_sees_the_board(place: Place) -> None:
+async def test_jobs_on_private_boards_are_shown_only_to_people_who_see_the_board(
+    place: Place,
+) -> None:
     eve = await place.person("eve")
     await place.submit(eve)
     await place.asked()

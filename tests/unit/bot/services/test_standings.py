@@ -43,7 +43,7 @@ async def test_the_absent_are_listed_once_with_their_latest_reason(place: Place)
     assert refused == [("eve", "build_failed", "line 3")]
 
 
-async def test_what_exceptions_say_is_told_to_admins_only(place: Place) -> None:
+async def test_only_admins_read_the_exceptions_of_other_people(place: Place) -> None:
     await failed(place, "eve", Verdict.BUILD_FAILED, message="name 'trick'", stage=Stage.BUILD)
     await failed(place, "kay", Verdict.WRONG_ANSWER, message="1 differs", stage=Stage.TEST)
     admin = Viewer(place.ada, sees_all=True)
@@ -119,7 +119,7 @@ async def test_each_gpu_type_has_its_own_standings(place: Place) -> None:
     assert (h100.gpu, len(h100.entries)) == ("H100", 0)
 
 
-async def test_what_opens_first_is_one_s_own_gpu_type_then_that_with_most_people(
+async def test_the_viewers_gpu_type_opens_first_or_else_the_one_with_most_people(
     place: Place,
 ) -> None:
     await place.store.boards.configure(place.board.id, ("CPU", "H100", "L4"), None)
@@ -165,7 +165,7 @@ async def test_who_failed_on_several_gpus_is_told_of_each_why(place: Place) -> N
     }
 
 
-async def test_the_ranks_of_a_moment_are_those_of_the_bests_of_then(
+async def test_the_ranks_at_a_moment_are_those_of_the_best_times_at_that_moment(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await ran(place, "bob", 300)

@@ -44,7 +44,7 @@ async def test_what_has_no_score_has_no_place(place: Place) -> None:
     assert await placements(place.store, submission.id) == ()
 
 
-async def test_the_neighbors_and_the_best_time_before_are_told(place: Place) -> None:
+async def test_a_placement_has_its_neighbors_and_the_persons_earlier_best(place: Place) -> None:
     for name, time_ns in (("bob", 100), ("ada", 400), ("ada", 300), ("eve", 500)):
         await ran(place, name, time_ns)
     (won,) = await placements(place.store, await ran(place, "ada", 200))

@@ -340,7 +340,7 @@ async def test_a_place_is_awaited_until_its_comparison_has_ended(
     assert last.rstrip().endswith("event: done\ndata:")
 
 
-async def test_the_form_tells_at_once_what_would_be_refused_or_sent_elsewhere(
+async def test_the_form_warns_before_a_file_is_refused_or_sent_to_another_board(
     door: WebContext,
 ) -> None:
     ada, _ = await signed_in(door)
@@ -356,7 +356,7 @@ async def test_the_form_tells_at_once_what_would_be_refused_or_sent_elsewhere(
     assert "Submissions are paused: maintenance." in await ada.text("/submit")
 
 
-async def test_a_ban_is_told_in_words(door: WebContext) -> None:
+async def test_a_ban_is_shown_in_words(door: WebContext) -> None:
     ada, _ = await signed_in(door)
     root = await admin_of(door, "root")
     ban = {"who": "local:ada", "reason": "spam", "until": "2099-01-31 18:00"}
@@ -530,7 +530,7 @@ async def test_the_pool_for_ranked_runs_is_set_shown_and_removed(
     assert found.pins == ()
 
 
-async def test_a_page_learns_the_stamp_of_the_present_session_and_other_sites_do_not(
+async def test_only_pages_of_this_site_get_the_stamp_of_the_present_session(
     door: WebContext,
 ) -> None:
     ada, _ = await signed_in(door)

@@ -1,4 +1,4 @@
-"""What the figures of a submission's benchmarks say."""
+"""Tests of the table and the roofline of a submission's benchmarks."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def test_a_factor_above_one_means_that_this_run_is_faster() -> None:
     assert (table.low, table.high) == ("0.87x", "3.4x")
 
 
-def test_the_speed_of_light_is_told_only_where_memory_limits() -> None:
+def test_the_speed_of_light_is_shown_only_if_memory_limits() -> None:
     table = benchmark_table(TIMED, OtherTimes((), {"a": STREAM, "b": HEAVY}))
     assert table is not None
     assert [each.share for each in table.rows] == [pytest.approx(100 * 1e6 / 3.35e12 / 1e-6), None]
@@ -59,11 +59,11 @@ def test_a_point_is_where_its_rates_are_and_below_the_roofs() -> None:
 
 
 @pytest.mark.parametrize("flops", [0.0, 1.0, 1e15])
-def test_whatever_a_task_says_the_figure_can_be_drawn(flops: float) -> None:
+def test_the_figure_can_be_drawn_for_any_flops_and_bytes(flops: float) -> None:
     drawn = roofline(TIMED, {"a": replace(STREAM, flops=flops), "b": replace(HEAVY, bytes=0.0)})
     assert (drawn is None) == (flops == 0)
 
 
-def test_without_the_tasks_numbers_there_is_no_roofline() -> None:
+def test_without_the_tasks_flops_and_bytes_there_is_no_roofline() -> None:
     assert roofline(TIMED, None) is None
     assert roofline(TIMED, {}) is None

@@ -40,7 +40,7 @@ def test_nothing_is_written_beyond_the_margin(name: str) -> None:
         assert len(edge.getcolors() or ()) == 1
 
 
-def test_what_the_font_lacks_is_transliterated() -> None:
+def test_characters_without_a_glyph_are_transliterated() -> None:
     assert draw(card("漢字太郎")) == draw(card("HanZiTaiLang"))
     assert draw(card("Łódź Жук")) != draw(card("Lodz Zhuk"))
 

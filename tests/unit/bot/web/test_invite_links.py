@@ -1,4 +1,4 @@
-"""Tests of invite links: a creator makes one, and whoever has it joins the private board."""
+"""Tests of invite links: a creator makes one, and people who have it join the private board."""
 
 import re
 
@@ -39,7 +39,9 @@ async def made_link(root: Browser, days: str = "7", most: str = "1") -> str:
     return code[1]
 
 
-async def test_who_has_the_link_joins_after_signing_in(door: WebContext, place: Place) -> None:
+async def test_a_person_with_the_link_joins_after_signing_in(
+    door: WebContext, place: Place
+) -> None:
     root = await admin_of(door, "root")
     code = await made_link(root)
     stranger = Browser(door)
@@ -65,7 +67,7 @@ async def test_who_has_the_link_joins_after_signing_in(door: WebContext, place: 
     assert not [each for each in told if code in f"{each.subject}{each.reason}"]
 
 
-async def test_a_link_is_for_few_and_not_for_ever(
+async def test_a_link_has_limits_on_people_and_days(
     door: WebContext, place: Place, clock: ManualClock
 ) -> None:
     root = await admin_of(door, "root")

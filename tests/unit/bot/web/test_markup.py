@@ -1,4 +1,4 @@
-"""Messages that name a line of a source."""
+"""Tests of messages that name a line of a source, and of code in messages."""
 
 import pytest
 
@@ -25,6 +25,6 @@ def test_the_line_that_a_message_names_last_is_a_link(message: str, line: int | 
     assert shown.count("<a ") == (line is not None)
 
 
-def test_what_is_between_backticks_is_code() -> None:
+def test_text_between_backticks_is_code() -> None:
     shown = with_code("use `podium <x>`; \u202ea `lone one")
     assert shown == "use <code>podium &lt;x&gt;</code>; a `lone one"

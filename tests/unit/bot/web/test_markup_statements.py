@@ -1,4 +1,4 @@
-"""Statements of tasks as people read them: what is drawn, and that none of it acts."""
+"""Tests of statements of tasks as HTML: Markdown and formulas are drawn, and no script runs."""
 
 import re
 import time
@@ -78,7 +78,7 @@ def test_images_are_only_the_drawings_of_the_task() -> None:
     "around",
     ["{}", "# {}", "`{}`", "**{}**", "```\n{}\n```", "- {}", "| {} |\n|-|\n| {} |", "[{}](x)"],
 )
-async def test_nothing_in_it_is_markup_of_the_page(around: str) -> None:
+async def test_nothing_in_a_statement_becomes_markup_of_the_page(around: str) -> None:
     shown = await statement(around.replace("{}", HOSTILE), "/x", ())
     assert "<script" not in shown
     assert "<img" not in shown
@@ -104,7 +104,7 @@ async def test_a_text_that_takes_too_long_is_shown_as_it_is(
     assert await statement(long, "/x", ()) == f'<p class="pre">{long[:-1]}&lt;</p>'
 
 
-async def test_where_too_many_are_rendered_it_is_shown_as_it_is_for_now(
+async def test_while_too_many_are_rendered_a_statement_is_shown_as_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def busy(*_: object) -> str:

@@ -81,7 +81,7 @@ async def test_a_chosen_name_is_reset_on_the_persons_page(door: WebContext, plac
     assert ("reset-name", "person discord:9", "Rude: be kind") in await recorded(door)
 
 
-async def test_each_decision_in_place_is_recorded_and_leads_back(
+async def test_each_decision_in_place_is_recorded_and_returns_to_the_page(
     door: WebContext, place: Place
 ) -> None:
     submission, person, eve = await pages_about_eve(place)
@@ -150,7 +150,7 @@ async def test_a_decision_needs_a_form_of_this_session_and_an_admin(
     assert await door.store.moderation.ban_of(eve) is None
 
 
-async def test_an_admin_reads_a_hidden_source_only_on_the_record(
+async def test_an_admin_reads_a_hidden_source_only_with_an_audit_entry(
     door: WebContext, place: Place
 ) -> None:
     submission, _, _ = await pages_about_eve(place)

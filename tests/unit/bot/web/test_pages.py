@@ -481,7 +481,9 @@ async def test_the_old_page_of_a_task_leads_to_the_board(shown: Exhibition) -> N
         assert (await asked(shown, f"/boards/vectoradd/drawings/{name}")).status_code == 404
 
 
-async def test_ones_own_line_says_rank_gaps_and_why_there_is_none(shown: Exhibition) -> None:
+async def test_the_viewers_line_has_rank_and_gaps_or_why_they_are_not_ranked(
+    shown: Exhibition,
+) -> None:
     frances = (await asked(shown, "/boards/vectoradd?gpu=H100", "Frances")).text
     own = frances.partition('<div class="own">')[2].partition("</div>")[0]
     assert " behind " in own

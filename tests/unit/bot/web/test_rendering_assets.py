@@ -7,7 +7,7 @@ from bot.web.rendering import asset_url, assets
 MOST = 60_000
 """Bytes that the largest may have, compressed: a page loads two or three of them."""
 MOST_EDITOR = 180_000
-"""The same of the editor, which one page loads after it can be read and used without it."""
+"""The same limit for the editor, which one page loads after its own content."""
 
 
 def test_every_file_is_addressed_by_what_is_in_it_and_packed_as_it_is() -> None:

@@ -56,7 +56,7 @@ async def test_where_too_many_look_at_sources_one_is_shown_plain_for_now(
     assert "<span class=" in await highlighted(source, "kernel.cu")
 
 
-async def test_lines_have_the_colors_of_their_words_even_within_a_text_of_several() -> None:
+async def test_each_line_of_a_text_over_several_lines_is_colored() -> None:
     lines = await colored_lines('import torch\nx = """a\nb"""\n', "kernel.py")
     assert lines[0][0] == ("kn", "import")
     assert lines[1][-1] == (*lines[2][0][:1], '"""a')

@@ -1,4 +1,4 @@
-"""Tests that no form asks twice for a file, and of the editor for a run that failed."""
+"""Tests of forms that keep a chosen file, and of the editor for a failed run."""
 
 import base64
 import re
@@ -32,7 +32,7 @@ def door(place: Place) -> WebContext:
     return make_door(place.store, place.clock)
 
 
-async def test_the_way_to_sign_in_leads_back(door: WebContext) -> None:
+async def test_signing_in_returns_to_the_page(door: WebContext) -> None:
     stranger = Browser(door)
     shown = await stranger.text("/boards/vectoradd?gpu=cpu&evil=%22%3E")
     assert re.findall(r'href="(/sign-in[^"]*)"', shown) == [

@@ -1,4 +1,4 @@
-"""Tests of what other programs get of a page: its tags, its picture, feeds and calendars."""
+"""Tests of the parts of pages for other programs: tags, link cards, feeds and calendars."""
 
 import re
 from dataclasses import replace
@@ -178,7 +178,7 @@ async def test_a_schedule_is_a_calendar(door: WebContext, stranger: Browser) -> 
     assert all(f">{each.name}</a></th>" in page for each in found.boards)
 
 
-async def test_files_that_are_asked_for_by_a_fixed_name_are_there(stranger: Browser) -> None:
+async def test_files_that_programs_request_by_a_fixed_name_exist(stranger: Browser) -> None:
     icon = await stranger.get("/favicon.ico")
     assert icon.headers["Content-Type"] == "image/x-icon"
     assert Image.open(BytesIO(icon.content)).size == (48, 48)

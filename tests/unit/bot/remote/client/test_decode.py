@@ -1,4 +1,4 @@
-"""Tests of answers that are rare; all others are read in integration."""
+"""Tests of rare answers; integration tests cover all others."""
 
 from datetime import UTC, datetime
 
@@ -52,7 +52,7 @@ def test_a_verdict_of_a_later_podium_is_not_taken_for_one_of_ours() -> None:
         leaderboards_of(LeaderboardsAnswer(board=board, leaderboards=(leaderboard,)))
 
 
-def test_a_line_of_the_history_keeps_how_it_was_confirmed_and_who_took_its_place() -> None:
+def test_a_decoded_history_entry_has_its_confirmation_and_lost_place() -> None:
     result = JobResultBody(
         gpu=CPU, verdict=Verdict.PASSED, time=None, confirmation=ConfirmationState.SLOWER, lost_to=9
     )
@@ -65,7 +65,7 @@ def test_a_line_of_the_history_keeps_how_it_was_confirmed_and_who_took_its_place
     assert (found.confirmation, found.lost_to) == (ConfirmationState.SLOWER, 9)
 
 
-def test_a_final_keeps_its_progress_and_what_is_not_known_of_each_time() -> None:
+def test_a_decoded_final_has_its_progress_and_unknown_resolutions() -> None:
     row = FinalRow(1, SubmissionId(7), "ada", 20_000.0, 100.0, resolution_ns=250.0)
     entries = SubmissionId(7), SubmissionId(5), SubmissionId(6)
     final = Final(

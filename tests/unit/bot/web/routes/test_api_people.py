@@ -115,7 +115,7 @@ async def test_an_admin_caps_gpu_time_and_sees_who_used_it(api: Api) -> None:
     ]
 
 
-async def test_who_has_no_gpu_time_left_gets_429_with_the_time_until_it_frees(api: Api) -> None:
+async def test_a_person_without_gpu_time_left_gets_429_with_the_time_to_wait(api: Api) -> None:
     limit = Quota(QuotaKey(Unit.SECONDS), 400.0)
     await api.place.store.costs.set_quota(limit)
     bob = await api.place.person("bob")

@@ -1,4 +1,4 @@
-"""What becomes of exceptions that submitted code raises."""
+"""Tests of the replies for exceptions that submitted code raises."""
 
 from runners.harness.candidate.failures import MESSAGE_MAX, guarded
 from runners.harness.protocol.channel import CandidateReply, Status

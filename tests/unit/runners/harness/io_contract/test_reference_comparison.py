@@ -51,7 +51,7 @@ def test_differences_are_told(right: torch.Tensor, given: torch.Tensor, words: s
     assert re.search(words, found)
 
 
-def test_a_difference_is_told_in_no_more_memory_than_a_comparison_takes() -> None:
+def test_describing_a_difference_takes_no_more_memory_than_a_comparison() -> None:
     right = torch.zeros(1 << 10, 1, 1, 1 << 13)
     wrong = right + 1
     with memory_limited(7 * right.nbytes):

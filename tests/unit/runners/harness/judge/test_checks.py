@@ -199,13 +199,13 @@ def test_an_input_of_another_type_or_shape_has_changed_unless_all_of_it_is_given
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (7, 3), (2, 1, 5, 4)])
-def test_the_first_place_is_the_first_of_all_places(shape: tuple[int, ...]) -> None:
+def test_the_first_true_element_is_found(shape: tuple[int, ...]) -> None:
     found = torch.randn(shape).t() if len(shape) == 2 else torch.randn(shape)
     mask = found >= found.median()
     assert first_place(mask) == tuple(mask.nonzero()[0].tolist())
 
 
-def test_the_first_place_takes_little_memory() -> None:
+def test_finding_the_first_true_element_takes_little_memory() -> None:
     mask = torch.ones(1 << 12, 1, 1, 1 << 12, dtype=torch.bool)
     with memory_limited(2 * mask.nbytes):
         assert first_place(mask) == (0, 0, 0, 0)

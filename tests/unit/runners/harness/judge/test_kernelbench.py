@@ -157,7 +157,7 @@ def test_integers_have_no_tolerance(tmp_path: Path, dtype: str, count: int) -> N
     assert f"the first at [{count - 1}]" in (refused(code, data, near) or "")
 
 
-def test_a_wrong_output_is_told_where_memory_is_short(tmp_path: Path) -> None:
+def test_a_wrong_output_is_described_even_if_memory_is_short(tmp_path: Path) -> None:
     code = with_forward(tmp_path, "return torch.zeros(1 << 12, 1, 1, 1 << 12)")
     data = code.generate(CASE, 1)
     wrong = torch.ones(1 << 12, 1, 1, 1 << 12)

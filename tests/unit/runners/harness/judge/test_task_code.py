@@ -144,7 +144,7 @@ def test_another_form_is_the_tasks_fault(tmp_path: Path, answer: str) -> None:
     ("answer", "output"),
     [("return output == 2", torch.ones(3)), ("return output and output == 2", {})],
 )
-def test_an_output_that_gives_the_check_another_form_is_wrong(
+def test_an_output_for_which_the_check_returns_another_type_is_wrong(
     tmp_path: Path, reference: str, answer: str, output: object
 ) -> None:
     task = checking(tmp_path, answer, reference)

@@ -1,4 +1,4 @@
-"""What the harness's own group is charged for, in folders that stand for the hierarchies."""
+"""Tests of the memory that the harness's group is charged for, with folders in place of cgroups."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_a_quarter_of_the_memory_may_be_unmapped_but_of_a_small_one_all() -> Non
     assert {memory: unmapped_limit(memory) for memory in limits} == limits
 
 
-def test_a_group_that_others_are_in_or_that_cannot_be_read_tells_nothing(
+def test_a_shared_or_unreadable_group_counts_no_unmapped_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process_limits, "_sum_kib", lambda *_: 9)

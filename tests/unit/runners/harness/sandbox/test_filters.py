@@ -119,9 +119,7 @@ def test_only_exclusive_locks_of_whole_files_have_an_effect(machine: str, operat
 
 @BOTH
 @given(option=st.integers(0, 100))
-def test_a_process_cannot_give_up_orphans_nor_claim_a_core_or_kernel_memory(
-    machine: str, option: int
-) -> None:
+def test_dangerous_options_of_prctl_are_refused(machine: str, option: int) -> None:
     number = {"x86_64": 157, "aarch64": 167}[machine]
     set_seccomp, set_child_subreaper, sched_core, futex_hash = 22, 36, 62, 78
     errors = {

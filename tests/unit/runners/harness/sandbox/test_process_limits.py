@@ -179,7 +179,7 @@ def test_a_list_of_mappings_is_not_read_to_its_end_if_that_takes_long(
     assert maps_shared_memory(pid)
 
 
-def test_a_file_whose_path_linux_cannot_tell_is_no_memory_file(
+def test_a_file_with_too_long_a_path_is_no_memory_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -266,7 +266,7 @@ def test_all_but_the_spared_are_killed(started: list[subprocess.Popen[bytes]]) -
     assert descendants(pid) == (first, *descendants(first))
 
 
-def test_huge_pages_count_which_linux_counts_apart(tmp_path: Path) -> None:
+def test_huge_pages_count_although_linux_counts_them_separately(tmp_path: Path) -> None:
     status = tmp_path / "status"
     status.write_text("RssAnon:\t 8 kB\nRssFile:\t 64 kB\nHugetlbPages:\t 2048 kB\nVmPTE:\t 4 kB\n")
 
@@ -275,7 +275,7 @@ def test_huge_pages_count_which_linux_counts_apart(tmp_path: Path) -> None:
     assert sum(counted) == (8 + 2048 + 4) << 10
 
 
-def test_page_tables_count_once_that_a_process_needs_for_what_it_holds(tmp_path: Path) -> None:
+def test_page_tables_that_resident_memory_needs_count_once(tmp_path: Path) -> None:
     status = tmp_path / "status"
     status.write_text("RssAnon:\t 1048576 kB\nVmPTE:\t 2060 kB\n")
 

@@ -208,7 +208,7 @@ def test_nothing_that_a_prelude_does_reaches_the_evaluation(script: str) -> None
         "os.sched_setaffinity(1, {0})",
     ],
 )
-def test_a_prelude_changes_nothing_of_the_evaluations_process(script: str) -> None:
+def test_a_prelude_changes_nothing_in_the_evaluations_process(script: str) -> None:
     tells = (
         "import resource\n"
         "limits = resource.getrlimit(resource.RLIMIT_CPU)\n"

@@ -41,9 +41,9 @@ def test_the_memory_of_a_process_is_moved_to_huge_pages() -> None:
     assert huge_bytes() >= HELD - (2 << 20)
 
 
-def test_after_its_time_nothing_more_is_moved() -> None:
+def test_after_the_time_limit_nothing_more_is_moved() -> None:
     assert huge_bytes(within_s=-1) < HELD - (2 << 20)
 
 
-def test_where_linux_refuses_it_the_memory_stays_as_it_is() -> None:
+def test_if_linux_refuses_it_the_memory_stays_as_it_is() -> None:
     assert huge_bytes(change="syscalls._COLLAPSE = 9999") < HELD - (2 << 20)

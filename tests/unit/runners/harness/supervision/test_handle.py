@@ -393,7 +393,7 @@ def test_memory_that_no_process_has_mapped_counts_for_the_candidate(
     ("grown", "exceeds"),
     [((3 << 30, 512 << 20), True), ((3 << 30, 128 << 20), False), ((1 << 30, 512 << 20), False)],
 )
-def test_records_of_a_driver_count_for_who_has_grown_with_them(
+def test_records_of_a_driver_count_for_a_process_that_has_grown_too(
     start: Start, monkeypatch: pytest.MonkeyPatch, grown: tuple[int, int], *, exceeds: bool
 ) -> None:
     kernel, own = grown

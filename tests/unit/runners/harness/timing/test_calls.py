@@ -107,7 +107,7 @@ class Calibrator:
 
 
 def overheads(*timed: tuple[float, int], least: int = 100_000) -> list[float]:
-    """The overheads that count of calls with these windows, which waited so long in all."""
+    """The overheads that count, given the windows of the calls and how long each waited."""
     made = [
         channel.Exchange(window, DONE, waited_ns=waited - least, least_waited_ns=least)
         for window, waited in timed

@@ -40,7 +40,7 @@ def test_a_claim_may_be_wrong_by_as_much_as_could_be_skipped() -> None:
     assert device_resolution(rounds) == pytest.approx(resolution(rounds) + HIDDEN_NS + 0.05 * MS)
 
 
-def test_a_remote_claim_within_what_could_be_skipped_is_raised() -> None:
+def test_a_claim_that_is_too_low_by_no_more_than_could_be_skipped_is_raised() -> None:
     rounds = [make_round(claim=0.93 * MS) for _ in range(2)]
     with pytest.raises(VerdictError):
         device_interval(rounds)
@@ -155,7 +155,7 @@ def test_a_claim_of_nothing_in_one_call_is_rejected_whatever_the_others_are(coun
 
 
 @pytest.mark.parametrize("tiny", [5e-324, 1e-40, 0.5])
-def test_a_claim_that_no_clock_can_tell_is_rejected_however_long_the_others_are(
+def test_a_claim_below_the_least_is_rejected_however_long_the_others_are(
     tiny: float,
 ) -> None:
     rounds = [gpu_round(claim=each, bound=5 * MS) for each in (1e15, tiny)]
@@ -444,7 +444,7 @@ US = 1e3
 
 
 def trained(claim: float, bound: float, noise: float = 0.0) -> Round:
-    """A round of trains whose stand-in takes 8 µs of a window of 300."""
+    """A round of trains whose calibration kernel takes 8 µs of a window of 300."""
     spread = [noise * each for each in range(-15, 16)]
     result = make_round(claimed=True)
     result.could_train = True

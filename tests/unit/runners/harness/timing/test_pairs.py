@@ -339,7 +339,7 @@ def test_timing_stops_once_both_are_known_to_be_equally_fast(
         (1.01, "both", True),
     ],
 )
-def test_who_is_slower_and_alone_lacks_time_for_more_pairs_is_not_tied(
+def test_a_slower_run_that_alone_lacks_time_for_more_pairs_is_not_tied(
     sit: Sit, monkeypatch: pytest.MonkeyPatch, factor: float, late: str, *, tied: bool
 ) -> None:
     times = (98.0, 100.0, 102.0)

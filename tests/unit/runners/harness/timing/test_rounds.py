@@ -193,7 +193,7 @@ def test_who_finds_a_round_disturbed_hands_it_on() -> None:
     assert DisturbedError(found).round is found
 
 
-def test_calls_that_the_machine_slowed_do_not_bring_blame_nearer() -> None:
+def test_calls_that_the_machine_slowed_do_not_count_against_the_submission() -> None:
     timed = make_round()
     timed.discarded = DISCARDS_MOST  # slowed by the power brake, say
     for _ in range(DISCARDS_MOST):

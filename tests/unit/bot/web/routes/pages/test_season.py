@@ -1,4 +1,4 @@
-"""A season's plot has every run with its person, and its changes only where sources are shown."""
+"""A season's plot has every run with its person, and links to changes only if sources are shown."""
 
 import pytest
 

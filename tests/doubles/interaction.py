@@ -1,4 +1,4 @@
-"""An interaction of Discord without a Discord: what the bot sends for it is recorded."""
+"""A fake interaction, without a Discord server, that records what the bot sends for it."""
 
 from unittest.mock import AsyncMock, Mock
 
@@ -9,7 +9,7 @@ from bot.discord.context import DiscordContext
 TOKEN = "a-token-of-discord"  # noqa: S105
 
 
-def asked(context: DiscordContext, number: int = 1) -> Mock:
+def command_used(context: DiscordContext, number: int = 1) -> Mock:
     """Return a command that a person has just used in a guild."""
     found = Mock(spec=discord.Interaction, id=number, token=TOKEN, guild_id=5, channel_id=6)
     found.type = discord.InteractionType.application_command
@@ -29,6 +29,6 @@ def asked(context: DiscordContext, number: int = 1) -> Mock:
     return found
 
 
-def said(interaction: Mock) -> list[str]:
-    """Return what filled the answer, in order."""
+def answer_texts(interaction: Mock) -> list[str]:
+    """Return the texts that filled the answer, in order."""
     return [each.kwargs["content"] for each in interaction.edit_original_response.mock_calls]

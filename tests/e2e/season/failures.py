@@ -1,4 +1,4 @@
-"""How a local Discord fails during a season: now and then in the calm, and in storms."""
+"""How a local Discord fails during a season: rarely at any time, and more in outages."""
 
 import asyncio
 import random
@@ -26,8 +26,8 @@ class Chance(Fault):
 
 
 @dataclass(frozen=True)
-class Storm:
-    """A time in which more fails."""
+class Outage:
+    """A time in which more requests fail."""
 
     at_s: float
     for_s: float
@@ -37,15 +37,15 @@ class Storm:
     scope: str = "shared"
 
     def fault(self, dice: random.Random) -> Chance:
-        """The failure of its requests."""
+        """Return the failure of its requests."""
         fault = Chance(status=self.status, retry_after=self.retry_after, scope=self.scope)
         kind = f"429 ({self.scope})" if self.status == 429 else f"{self.status} in an outage"
         fault.name, fault.share, fault.dice = kind, self.share, dice
         return fault
 
 
-def calm(dice: random.Random) -> list[Chance]:
-    """What fails at any time: answers that are lost, and requests that are never answered."""
+def background_failures(dice: random.Random) -> list[Chance]:
+    """Return the failures at any time: lost responses, and requests that get no response."""
 
     def some(name: str, share: float, method: str, path: str, status: int | None) -> Chance:
         fault = Chance(method, path, status, carried_out=True)
@@ -62,27 +62,27 @@ def calm(dice: random.Random) -> list[Chance]:
     ]
 
 
-class Weather:
-    """Applies the calm and the storms of a plan."""
+class Failures:
+    """Applies the background failures and the outages of a plan."""
 
-    def __init__(self, faults: Faults, seed: int, storms: Sequence[Storm]) -> None:
-        self._faults, self._storms = faults, storms
+    def __init__(self, faults: Faults, seed: int, outages: Sequence[Outage]) -> None:
+        self._faults, self._storms = faults, outages
         self._dice = random.Random(seed)  # noqa: S311 - no secret
         self._all: list[Chance] = []
 
     async def run(self) -> None:
-        """Until the last storm is over; the calm goes on until `end`."""
+        """Return when the last outage is over; background failures continue until `end`."""
         async with asyncio.TaskGroup() as group:
-            for storm in self._storms:
-                group.create_task(self._blow(storm))
-            for fault in calm(self._dice):
+            for outage in self._storms:
+                group.create_task(self._apply(outage))
+            for fault in background_failures(self._dice):
                 self._add(fault)
 
-    async def _blow(self, storm: Storm) -> None:
-        await asyncio.sleep(storm.at_s)
-        fault = storm.fault(self._dice)
+    async def _apply(self, outage: Outage) -> None:
+        await asyncio.sleep(outage.at_s)
+        fault = outage.fault(self._dice)
         self._add(fault)
-        await asyncio.sleep(storm.for_s)
+        await asyncio.sleep(outage.for_s)
         fault.lifted.set()
 
     def _add(self, fault: Chance) -> None:
@@ -90,13 +90,13 @@ class Weather:
         self._faults.add(fault)
 
     def end(self) -> None:
-        """Nothing fails any more."""
+        """End all failures."""
         for each in self._all:
             each.lifted.set()
 
     @property
     def hits(self) -> Counter[str]:
-        """How many requests failed in each way."""
+        """Return how many requests failed in each way."""
         counted = Counter[str]()
         for each in self._all:
             counted[each.name] += each.hits
