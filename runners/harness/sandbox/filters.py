@@ -325,7 +325,7 @@ def refuse_calls(*, gpu: bool) -> None:
     """Filter this process and its descendants from now on; needs no_new_privs."""
     machine, listener = os.uname().machine, None
     if locks.has_server():
-        with suppress(OSError):  # Linux before 5.0, or another listener is there
+        with suppress(OSError):  # an old Linux, or another listener is there
             program = seccomp_instructions(machine, gpu=gpu, counts_locks=True)
             listener = syscalls.install_filter_with_listener(_packed(program))
     try:
