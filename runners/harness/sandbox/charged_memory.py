@@ -6,7 +6,7 @@ records for a process, such as locks or mappings, and pages that only a socket o
 
 import errno
 import math
-import time
+import select
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -57,7 +57,7 @@ def is_of(kill: Callable[[], object], memory: Callable[[], int], least: int) -> 
     while used - memory() < least:
         if deadline.remaining < 0:
             raise MachineError("other programs used memory that could have been the submission's")
-        time.sleep(_POLL_S)
+        select.select([], [], [], _POLL_S)
     return True
 
 
