@@ -8,7 +8,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runners.contract import evaluation
@@ -31,6 +31,7 @@ PRELUDE_S = 120.0
 """The most seconds for running the submission alone before a phase."""
 _BUILDS_INLINE = ("cpp_extension", "load_inline")
 """Names of torch in a source that compiles when it is imported."""
+_STAND_IN = "def custom_kernel(*_, **__):\n    raise NotImplementedError\n"
 _LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
 _NO_MULTICAST = {
     "NCCL_NVLS_ENABLE": "0",
@@ -116,13 +117,13 @@ def _run(session: EvaluationSession, phase: _Phase, order: Program, result: Grad
     stage, total = STAGES[phase.kind], len(phase.cases)
     session.report_progress(stage, 0, total)
     printed = bytearray()
-    start = session.template.start if order.script else programs.start
-    watched = WatchedProgram(order, printed, session.record_sandbox, start)
+    watched = _watched(session, order, printed)
     reported: tuple[stream.ReportedCase, ...] = ()
     try:
         with session.record_duration(phase.step.value):
             ended = watched.run(phase.deadline)
-        reported = _answer(ended, phase, printed, session.request.task)
+        task, own_fault = session.request.task, _is_own_fault(session, phase, order, ended.status)
+        reported = _answer(ended, phase, printed, task, own_fault=own_fault)
         if wrong := next((case for case in reported if not case.passed), None):
             result.fail(stage, VerdictError(Verdict.WRONG_ANSWER, wrong.message))
     except VerdictError as error:
@@ -140,12 +141,34 @@ def _run(session: EvaluationSession, phase: _Phase, order: Program, result: Grad
     session.report_progress(stage, total, total)
 
 
+def _watched(session: EvaluationSession, order: Program, printed: bytearray) -> WatchedProgram:
+    start = session.template.start if order.script else programs.start
+    return WatchedProgram(order, printed, session.record_sandbox, start)
+
+
+def _is_own_fault(session: EvaluationSession, phase: _Phase, order: Program, status: int) -> bool:
+    """Whether the evaluation, not the submission in its process, chose this status for errors.
+
+    It then chooses it for any submission, so it is run with another one. A program would have to be
+    compiled for that, so its statuses always count as the submission's.
+    """
+    task = session.request.task
+    if status not in stream.OWN_ERRORS or task.is_program:
+        return False
+    files = {**order.files, task.submission_file: _STAND_IN}
+    again = _watched(session, replace(order, files=files, prelude=None), bytearray())
+    try:
+        return again.run(phase.deadline).status == status
+    except VerdictError:
+        return False
+
+
 def _answer(
-    ended: ProgramExit, phase: _Phase, printed: bytearray, task: TaskDefinition
+    ended: ProgramExit, phase: _Phase, printed: bytearray, task: TaskDefinition, *, own_fault: bool
 ) -> tuple[stream.ReportedCase, ...]:
     if ended.status not in stream.RAN:
         log = printed.decode(errors="replace").strip() or stream.error_text(ended.result)
-        raise stream.error_of_evaluation(ended.status, log, task)
+        raise stream.error_of_evaluation(ended.status, log, task, own_fault=own_fault)
     try:
         return stream.read(ended.result, phase.step, len(phase.cases))
     except stream.UnfinishedError as error:

@@ -251,11 +251,12 @@ def _number(text: str, key: str) -> float:
 
 RAN = frozenset({0, 112})
 """The exit statuses of a completed evaluation: everything passed, or some case failed."""
-_TASK_ERRORS = {
+OWN_ERRORS = {
     2: "did not accept its arguments",
     111: "could not open its result pipe",
     113: "could not read its cases",
 }
+"""The exit statuses with which an evaluation reports errors of its own."""
 _NOT_BUILT = (
     "SyntaxError", "IndentationError", "ImportError", "ModuleNotFoundError",
     "OSError: CUDA_HOME environment variable is not set",
@@ -271,15 +272,18 @@ def own_evaluation(task: TaskDefinition) -> str:
     return next(own, "eval.cu") if task.is_program else task.config.main
 
 
-def error_of_evaluation(status: int, log: str, task: TaskDefinition) -> VerdictError:
+def error_of_evaluation(
+    status: int, log: str, task: TaskDefinition, *, own_fault: bool = False
+) -> VerdictError:
     """Return the verdict for an evaluation that did not complete.
 
-    The untrusted log only decides which kind of failure it is, and its last line is quoted.
+    `own_fault` says whether the submission had no part in the status. The untrusted log only
+    decides which kind of failure it is, and its last line is quoted.
     """
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    if status in _TASK_ERRORS:
+    if own_fault:
         printed = (f"the last line printed was: {line[:1000]}" for line in lines[-1:])
-        words = "; ".join((_TASK_ERRORS[status], *printed))
+        words = "; ".join((OWN_ERRORS[status], *printed))
         return VerdictError(Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {words}")
     build = failed_build(log) if _EXTENSION in log else None
     last = build.reason if build else lines[-1] if lines else "it printed nothing"
@@ -290,6 +294,8 @@ def error_of_evaluation(status: int, log: str, task: TaskDefinition) -> VerdictE
     if not_built and task.submission_file in log and not task.is_program:
         return VerdictError(Verdict.BUILD_FAILED, last, Stage.BUILD)
     message = f"the evaluation exited with status {status}: {last}"
+    if task.is_program and status in OWN_ERRORS:
+        message += f"; alone, the task's {own_evaluation(task)} exits so if it {OWN_ERRORS[status]}"
     return VerdictError(Verdict.CRASHED, message)
 
 

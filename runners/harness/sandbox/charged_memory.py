@@ -6,10 +6,14 @@ records for a process, such as locks or mappings, and pages that only a socket o
 
 import errno
 import math
+import select
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from runners.harness.deadline import Deadline
 from runners.harness.sandbox import process_limits
+from runners.harness.verdicts import MachineError
 from runners.process_tree import descendants, living_threads
 
 _FILES = (("memory.usage_in_bytes", "total_rss", "total_cache"), ("memory.current", "anon", "file"))
@@ -19,19 +23,42 @@ _SHARED = b" /dev/zero (deleted)\n"
 _UNMAPPED_SHARE, _UNMAPPED_LEAST = 4, 256 << 20
 _MAPS_MOST = 16 << 20
 """The most bytes of a process's list of mappings that are read: its paths can be very long."""
+_MARGIN = 16
+"""Other programs may free or take this part of a limit while a program ends."""
+_FREED_S, _POLL_S = 2.0, 0.01
 
 
-def hides_more(pid: int, before: int, limit: int, *, gpu: bool) -> bool:
+def hides_more(pid: int, before: int, limit: int, *, gpu: bool, kill: Callable[[], object]) -> bool:
     """Return whether a process and its descendants keep over `limit` bytes of shared memory.
 
     Linux does not report whose it is. So the answer is yes if the harness's shared memory exceeds
     `before` by over `limit`, and the process has mapped some or, on a GPU, memory files as large.
+    If the harness has no group of its own, the memory may be other programs', so that `kill` shows
+    whose it is.
     """
     if process_limits.shared_memory() - before <= limit:
         return False
     if gpu:
         return memory_files(pid) > limit
-    return maps_shared_memory(pid)
+    if not maps_shared_memory(pid):
+        return False
+    if process_limits.memory_group() is not None:
+        return True
+    return is_of(kill, process_limits.shared_memory, limit - limit // _MARGIN)
+
+
+def is_of(kill: Callable[[], object], memory: Callable[[], int], least: int) -> bool:
+    """Kill a program; return True if `least` bytes of the machine's memory were its own.
+
+    MachineError if they were not, because the program has ended without a fault of its own.
+    """
+    used, deadline = memory(), Deadline.after(_FREED_S)
+    kill()
+    while used - memory() < least:
+        if deadline.remaining < 0:
+            raise MachineError("other programs used memory that could have been the submission's")
+        select.select([], [], [], _POLL_S)
+    return True
 
 
 def maps_shared_memory(pid: int) -> bool:

@@ -9,8 +9,9 @@ import os
 import stat
 import struct
 from collections.abc import Iterable
+from contextlib import suppress
 
-from runners.harness.sandbox import syscalls
+from runners.harness.sandbox import locks, syscalls
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _TRUNCATE, _IOCTL_DEVICE = 1 << 14, 1 << 15
@@ -155,7 +156,7 @@ _SOCKET = (41, 198)
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
-_CLONE_PARENT = 0x8000
+_CLONE_PARENT, _CLONE_FILES, _CLONE_THREAD = 0x8000, 0x400, 0x10000
 _F_SETSIG, _F_SETLEASE = 10, 1024
 _NOT_EXCLUSIVE = 0xFFFFFFF1
 """All bits except LOCK_EX, LOCK_UN and LOCK_NB: with one of these, `flock` sets a shared lock."""
@@ -168,7 +169,7 @@ _FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others, like AF_VSOCK, may ignore network namespaces."""
 
 _LOAD, _IF_EQUAL, _IF_ANY_BIT, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
-_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x50000
+_ALLOW, _KILL, _ERRNO, _REPORT = 0x7FFF0000, 0x80000000, 0x50000, 0x7FC00000
 _NUMBER, _ARCH, _ARGUMENT = 0, 4, 16
 
 Instruction = tuple[int, int, int, int]
@@ -191,8 +192,14 @@ def _on_argument(
 
 
 def _refuse_namespaces_and_siblings() -> list[Instruction]:
+    """Also refuse processes that share descriptors: locks would outlive the one that set them."""
     refused = _NEW_NAMESPACES | _CLONE_PARENT  # a sibling is not among a candidate's descendants
-    return [(_IF_ANY_BIT, 0, 1, refused), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+    return [
+        (_IF_ANY_BIT, 2, 0, refused),
+        (_IF_ANY_BIT, 0, 2, _CLONE_FILES),
+        (_IF_ANY_BIT, 1, 0, _CLONE_THREAD),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+    ]
 
 
 def _refuse_other_families() -> list[Instruction]:
@@ -220,21 +227,21 @@ def _restrict_socket_options(number: int) -> list[Instruction]:
     return _on_argument(number, 1, test)
 
 
-def _restrict_descriptors() -> list[Instruction]:
-    """Refuse leases and signals by `fcntl`; locks on parts of files succeed without effect.
+def _restrict_descriptors(lock: int) -> list[Instruction]:
+    """Refuse leases and signals by `fcntl`; answer `lock` to locks on parts of files.
 
     A process that opens a leased file, such as another slot that starts, waits for up to 45 s.
-    Whenever a process closes a file, Linux walks all locks on it. One process can set millions,
-    and then the exits of processes that have the file open take minutes.
     """
-    locks = (_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW)
+    locking = (_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW)
     refused = _refuse(_F_SETSIG, errno.EPERM) + _refuse(_F_SETLEASE, errno.EPERM)
-    return refused + [step for each in locks for step in _refuse(each, 0)]
+    return refused + [
+        step for each in locking for step in ((_IF_EQUAL, 0, 1, each), (_RETURN, 0, 0, lock))
+    ]
 
 
-def _ignore_shared_locks() -> list[Instruction]:
-    """Let `flock` do nothing for shared locks, of which a file can have any number."""
-    return [(_IF_ANY_BIT, 0, 1, _NOT_EXCLUSIVE), (_RETURN, 0, 0, _ERRNO)]
+def _restrict_shared_locks(lock: int) -> list[Instruction]:
+    """Answer `lock` to shared locks by `flock`, of which a file can have any number."""
+    return [(_IF_ANY_BIT, 0, 1, _NOT_EXCLUSIVE), (_RETURN, 0, 0, lock)]
 
 
 def _refuse_long_range() -> list[Instruction]:
@@ -283,9 +290,13 @@ def _refuse_terminal_injection() -> list[Instruction]:
     ]
 
 
-def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
+def seccomp_instructions(
+    machine: str, *, gpu: bool, counts_locks: bool = False
+) -> list[Instruction]:
     """The filter for an architecture; OSError for one without a table.
 
+    Calls that may add a lock are reported (see `locks`) if `counts_locks`. Otherwise they succeed
+    without effect.
     Without a GPU, memory files are refused too. Their pages belong to no process, so the memory
     watchdog would not count them. CUDA needs them.
     """
@@ -311,8 +322,9 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
     program += _on_argument(_CLONE[column], 0, _refuse_namespaces_and_siblings())
     program += _on_argument(_PRCTL[column], 0, _refuse_options())
     program += _on_argument(_PRLIMIT[column], 0, _refuse_other_process())
-    program += _on_argument(_FCNTL[column], 1, _restrict_descriptors())
-    program += _on_argument(_FLOCK[column], 1, _ignore_shared_locks())
+    lock = _REPORT if counts_locks else _ERRNO
+    program += _on_argument(_FCNTL[column], 1, _restrict_descriptors(lock))
+    program += _on_argument(_FLOCK[column], 1, _restrict_shared_locks(lock))
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
     program += _restrict_socket_options(_SETSOCKOPT[column])
     program += _on_argument(_MINCORE[column], 1, _refuse_long_range(), half=1)
@@ -322,5 +334,17 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
 
 def refuse_calls(*, gpu: bool) -> None:
     """Filter this process and its descendants from now on; needs no_new_privs."""
-    program = seccomp_instructions(os.uname().machine, gpu=gpu)
-    syscalls.install_filter(b"".join(struct.pack("=HBBI", *each) for each in program))
+    machine, listener = os.uname().machine, None
+    if locks.has_server():
+        with suppress(OSError):  # an old Linux, or another listener is there
+            program = seccomp_instructions(machine, gpu=gpu, counts_locks=True)
+            listener = syscalls.install_filter_with_listener(_packed(program))
+    try:
+        if listener is None:
+            syscalls.install_filter(_packed(seccomp_instructions(machine, gpu=gpu)))
+    finally:
+        locks.hand_over(listener)
+
+
+def _packed(program: list[Instruction]) -> bytes:
+    return b"".join(struct.pack("=HBBI", *each) for each in program)

@@ -26,7 +26,7 @@ from pathlib import Path
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
 from runners.harness.protocol import builds
-from runners.harness.sandbox import filters, process_limits, syscalls, view
+from runners.harness.sandbox import filters, locks, process_limits, syscalls, view
 
 
 class Layers:
@@ -102,7 +102,7 @@ def enter_keeping_rights(
         layers.attempt(NESTED, _forbid_namespaces)
     job = view.enter_job(own_view=IsolationLayer.FILESYSTEM in layers.active)
     _clean_environment(job)
-    close_others(keep_fds)
+    close_others(keep_fds | locks.kept_fds())
     return layers, job
 
 

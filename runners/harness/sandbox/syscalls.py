@@ -40,6 +40,8 @@ _LANDLOCK_ADD_RULE = 445
 _LANDLOCK_RESTRICT_SELF = 446
 _LANDLOCK_VERSION = 1
 _LANDLOCK_PATH_BENEATH = 1
+_SECCOMP = {"x86_64": 317, "aarch64": 277}
+_SET_FILTER, _NEW_LISTENER = 1, 8
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _CAPABILITY_VERSION_3 = 0x20080522
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 0x1
@@ -126,12 +128,26 @@ def _read(path: str) -> str:
 def install_filter(program: bytes) -> None:
     """Install a seccomp program of 8-byte BPF instructions for this process and its descendants."""
     code = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
-    holder = ctypes.create_string_buffer(header, len(header))
+    holder = _filter(code)
     result = _LIBC.prctl(
         PR_SET_SECCOMP, ctypes.c_ulong(SECCOMP_MODE_FILTER), ctypes.byref(holder), 0, 0
     )
     _checked(result, "seccomp")
+
+
+def install_filter_with_listener(program: bytes) -> int:
+    """Do the same; return a descriptor on which Linux reports the calls that the program names."""
+    code = ctypes.create_string_buffer(program, len(program))
+    holder = _filter(code)
+    number = _SECCOMP[os.uname().machine]
+    flags = ctypes.c_ulong(_NEW_LISTENER)
+    result = _LIBC.syscall(number, ctypes.c_ulong(_SET_FILTER), flags, ctypes.byref(holder))
+    return _checked(result, "seccomp")
+
+
+def _filter(code: "ctypes.Array[ctypes.c_char]") -> "ctypes.Array[ctypes.c_char]":
+    header = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(code))
+    return ctypes.create_string_buffer(header, len(header))
 
 
 def landlock_version() -> int:

@@ -14,7 +14,12 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
-from runners.harness.sandbox.charged_memory import hides_more, unmapped_limit, unmapped_memory
+from runners.harness.sandbox.charged_memory import (
+    hides_more,
+    is_of,
+    unmapped_limit,
+    unmapped_memory,
+)
 from runners.harness.sandbox.process_limits import (
     holds_more,
     kernel_memory,
@@ -69,11 +74,8 @@ class CandidateHandle:
             )
         except OSError as error:
             raise StartError(f"a candidate did not start: {error}") from error
-        self.orders, self.known_process, self.printed = (
-            forked.orders,
-            forked.process,
-            forked.printed,
-        )
+        self.orders, self.printed = forked.orders, forked.printed
+        self.known_process = forked.process
 
     @functools.cached_property
     def ready(self) -> channel.CandidateReady:
@@ -244,9 +246,8 @@ class CandidateHandle:
             message = f"the kernel did not stay frozen: {error}"
             raise VerdictError(Verdict.DISALLOWED, message) from error
         except BlockingIOError as error:
-            raise VerdictError(
-                Verdict.DISALLOWED, "the candidate does not read its requests"
-            ) from error
+            message = "the candidate does not read its requests"
+            raise VerdictError(Verdict.DISALLOWED, message) from error
         except (BrokenPipeError, ConnectionResetError) as error:
             raise self._verdict_of_closed_socket(deadline) from error
 
@@ -301,21 +302,20 @@ class CandidateHandle:
 
         The inputs count as the judge's, and the calibration candidate has one too.
         """
-        inputs = 2 * self.arena.input_size if self.arena else 0
-        limit = most + inputs + self.spec.limits.disk
-        gpu = self.spec.shared is not None
-        return hides_more(self.process.pid, self.shared_before, limit, gpu=gpu)
+        gpu, candidate = self.spec.shared is not None, self.process
+        limit = most + self.spec.limits.disk + (2 * self.arena.input_size if self.arena else 0)
+        return hides_more(candidate.pid, self.shared_before, limit, gpu=gpu, kill=candidate.kill)
 
     def _burdens_driver(self, most: int) -> bool:
-        """Return whether a GPU's driver probably keeps over `most` bytes of records for it.
+        """Return whether a GPU's driver keeps records for it, over `most` bytes with others'.
 
-        Linux does not report whose they are, so they count only if the process has grown by an
-        eighth of the limit. With 11 GB of records, a process had grown by a third and took over
-        10 s to exit.
+        Linux does not report whose they are. With 11 GB, a process had grown by a third of the
+        limit and took over 10 s to exit; one that has grown by an eighth is killed to see it.
         """
         if self.spec.shared is None or kernel_memory() - self.kernel_before <= most:
             return False
-        return memory_of_tree(self.process.pid) - self.inherited > most // 8
+        grown = memory_of_tree(self.process.pid) - self.inherited > most // 8
+        return grown and is_of(self.process.kill, kernel_memory, most // 2)
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it can be waited for.

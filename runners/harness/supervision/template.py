@@ -11,6 +11,7 @@ import select
 import socket
 import sys
 import traceback
+from collections.abc import Iterable
 
 import torch
 
@@ -25,6 +26,7 @@ from runners.harness.protocol.channel import (
     receive,
 )
 from runners.harness.sandbox import isolate
+from runners.harness.sandbox.locks import LockServer
 from runners.harness.sandbox.program import Program, ProgramPipes
 from runners.harness.supervision import fork
 from runners.harness.supervision.spares import Spares
@@ -40,8 +42,10 @@ def serve(link: socket.socket) -> None:
     has waited for that exit, the intermediate process counts toward its candidate's process limit.
     """
     starting: set[int] = set()
+    server = LockServer()
     while True:
-        ready, _, _ = select.select([link.fileno(), *starting], [], [])
+        ready = _ready((link.fileno(), *starting, *server.fds()))
+        server.answer(ready)
         for intermediate in starting.intersection(ready):
             _wait_for_exit(intermediate)
             starting.remove(intermediate)
@@ -58,8 +62,17 @@ def serve(link: socket.socket) -> None:
             os.close(fd)
         starting.add(os.pidfd_open(child))
         link.sendall(b"forked")
+    server.close()
     for intermediate in starting:
         _wait_for_exit(intermediate)
+
+
+def _ready(fds: Iterable[int]) -> dict[int, int]:
+    """Wait until one of the descriptors is ready; return the events of those that are."""
+    poll = select.poll()
+    for fd in fds:
+        poll.register(fd, select.POLLIN)
+    return dict(poll.poll())
 
 
 def _wait_for_exit(pidfd: int) -> None:

@@ -157,7 +157,8 @@ class WatchedProgram:
         pid, gpu = self.process.pid, self.order.gpu
         more = process_limits.holds_more(pid, limit + inherited, deadline.remaining)
         more = more or unmapped_memory() - self.unmapped_before > unmapped_limit(limit)
-        if more or hides_more(pid, self.shared_before, limit + files, gpu=gpu):
+        kill = self.process.kill
+        if more or hides_more(pid, self.shared_before, limit + files, gpu=gpu, kill=kill):
             raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"more than {limit >> 20} MiB of memory were used"
             )

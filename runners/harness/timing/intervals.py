@@ -80,6 +80,10 @@ def rounds_interval(rounds: Sequence[Sequence[float]]) -> Interval:
     return Interval(median(rounds[0]), half_width)
 
 
+MEDIAN_ERROR = 1.2533
+"""The standard error of a median, as a multiple of that of the mean."""
+
+
 def standard_error_of_median(samples: Sequence[float]) -> float:
     """The standard error of a median, from the interquartile range (normal near the centre)."""
     if len(samples) < 2:
@@ -87,4 +91,4 @@ def standard_error_of_median(samples: Sequence[float]) -> float:
     ordered = sorted(samples)
     quarter = len(ordered) // 4
     spread = (ordered[-1 - quarter] - ordered[quarter]) / 1.349
-    return 1.2533 * spread / math.sqrt(len(ordered))
+    return MEDIAN_ERROR * spread / math.sqrt(len(ordered))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from statistics import fmean
+from statistics import fmean, median
 from typing import TypeVar
 
 from runners.contract.comparison import PAIRS_LEAST, Comparison, Ratio
@@ -27,7 +27,7 @@ from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, other_session, seed_of
 from runners.harness.sandbox.view import remove_jobs
 from runners.harness.timing import clocks
-from runners.harness.timing.intervals import TRIMMED_ROUNDS, log_interval
+from runners.harness.timing.intervals import MEDIAN_ERROR, log_interval, t_quantile
 from runners.harness.timing.rounds import HIDDEN_NS, Round, Trains
 from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import MachineError, VerdictError
@@ -47,6 +47,8 @@ Without it, one that is 2 % slower and takes six times as long in one round of s
 20 % of 20,000 simulated comparisons with `COMPARED_ROUNDS`; with it, in none. Of two equally fast
 ones, one is called faster in 5.7 % instead of 5.2 % (40,000 simulated comparisons).
 """
+_MEDIAN_LEAST = 5
+"""The least number of ratios of which the median decides."""
 SHORT_COMPARED_NS = 150_000.0
 """Two submissions that take less are compared by trains, which are finer than single calls."""
 SEEDS = 1 << 20
@@ -118,16 +120,23 @@ def ratio_of(pairs: list[tuple[Round, Round]]) -> Ratio:
     """The ratio of the times of at least two pairs, by the judge's own clock, with its interval.
 
     A submission that varies its times on purpose widens the interval, but becomes slower. So the
-    width of the interval is limited by the times of the faster one.
+    times of the faster one limit the interval, and the median of the ratios decides too. If the
+    slower one is slower only in some rounds, the machine may have slowed them: there is no limit.
+    Of 600 simulated comparisons of two that differ by 2 %, where the machine slows both of a pair,
+    2 % are ties; with 60 % more in two rounds of five 1 %. Of two equally fast ones, one is called
+    faster in 5 %, as well where the machine slows one round of twenty by 30 %.
     """
     ours, theirs = ([clocks.own_value(each) for each in one] for one in zip(*pairs, strict=True))
     ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
     interval = log_interval(ratios)
     faster = log_interval(ours if interval.centre < 1 else theirs)
     allowed = max(NARROW, WIDER_MOST * LOOKS_WIDEN * faster.half_width / faster.centre)
-    half_width = min(LOOKS_WIDEN * interval.half_width, allowed * interval.centre)
+    half_width = LOOKS_WIDEN * interval.half_width
+    gap, error = _median_gap(ratios, slower_first=interval.centre > 1)
+    if gap > allowed or len(ratios) < _MEDIAN_LEAST:
+        half_width = min(half_width, allowed * interval.centre)
     found = Ratio(ratio=interval.centre, half_width=half_width, rounds=len(pairs))
-    return _decided(found) if _is_slower_at_best(ratios, slower_first=found.ratio > 1) else found
+    return _decided(found) if gap > error and len(ratios) >= _MEDIAN_LEAST else found
 
 
 def _decided(found: Ratio) -> Ratio:
@@ -136,22 +145,18 @@ def _decided(found: Ratio) -> Ratio:
     return found.model_copy(update={"half_width": min(found.half_width, math.nextafter(apart, 0))})
 
 
-def _is_slower_at_best(ratios: list[float], *, slower_first: bool) -> bool:
-    """Whether the slower submission is also slower in its best rounds: four in five, or half.
+def _median_gap(ratios: list[float], *, slower_first: bool) -> tuple[float, float]:
+    """By how much the slower submission is slower by the median of the ratios, and the error.
 
-    Where the machine slows both of a pair, the times of the faster one limit nothing. In simulated
-    comparisons on the CPU, one that was 2 % slower, and 30 % more in one round of five, was tied in
-    8 % (16 % without the half; 34 % without both), and with 60 % more in two of five in 24 %
-    instead of 73 %. Of two equally fast ones, one is called faster in 5 % as before.
+    Slow rounds hardly move the median. Its error is that of its better half of the rounds, which
+    slow rounds do not widen.
     """
-    count, ordered = len(ratios), sorted(ratios, reverse=not slower_first)
-    cuts = (count // TRIMMED_ROUNDS, count // 2) if count >= TRIMMED_ROUNDS else ()
-    for cut in cuts:
-        kept = log_interval(ordered[: count - cut])
-        ahead = kept.centre - 1 if slower_first else 1 - kept.centre
-        if ahead > LOOKS_WIDEN * kept.half_width:
-            return True
-    return False
+    sign = 1 if slower_first else -1
+    logs = [sign * math.log(each) for each in ratios]
+    middle = median(logs)
+    squares = sum(max(0.0, middle - each) ** 2 for each in logs)
+    error = MEDIAN_ERROR * math.sqrt(squares / (len(logs) // 2) / len(logs))
+    return middle, LOOKS_WIDEN * t_quantile(len(logs) - 1) * error
 
 
 def share_calibration(trains: Iterable[Trains | None]) -> None:
@@ -160,10 +165,10 @@ def share_calibration(trains: Iterable[Trains | None]) -> None:
     It varies by 0.16 us between candidates, and a difference of two windows does not contain that.
     So the ratios of single pairs vary by 3.0 % for a kernel of 10 us; without this, by 3.9 %.
     """
-    found = [each for each in trains if each is not None]
-    mean = fmean(each.calibration_claim for each in found) if found else None
-    for each in found:
-        each.calibration_ns = mean
+    if found := [each for each in trains if each is not None]:
+        mean = fmean(each.calibration_claim for each in found)
+        for each in found:
+            each.calibration_ns = mean
 
 
 @contextmanager

@@ -113,7 +113,9 @@ CRASHES: Mapping[str, tuple[str, Verdict, Stage, str]] = {
     "an early end": ("import os; os._exit(0)", Verdict.CRASHED, Stage.TEST, "does not end with"),
     "an early end with 112": ("import os; os._exit(112)", Verdict.CRASHED, Stage.TEST, "112"),
     "silence": ("import os; os._exit(7)", Verdict.CRASHED, Stage.TEST, "7: it printed nothing"),
-    "another's status": ("import os; os._exit(113)", Verdict.TASK_ERROR, Stage.TEST, "its cases"),
+    "arguments refused": ("import os; os._exit(2)", Verdict.CRASHED, Stage.TEST, "status 2:"),
+    "no pipe": ("import os; os._exit(111)", Verdict.CRASHED, Stage.TEST, "status 111:"),
+    "no cases": ("import os; os._exit(113)", Verdict.CRASHED, Stage.TEST, "status 113:"),
     "an endless loop": ("while True: pass", Verdict.TIMED_OUT, Stage.TEST, "time limit"),
     "a flood": ("while True: print('x' * 999)", Verdict.OUTPUT_EXCEEDED, Stage.TEST, "64 KiB"),
     "a flooded line": (
@@ -273,6 +275,21 @@ def test_a_submission_that_builds_inline_runs_once_without_the_task(judge: Judge
         "['submission.py'] True",
         "['eval.py', 'popcorn-cases.txt', 'submission.py'] True",
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(2, "accept its arguments"), (111, "open its result pipe"), (113, "read its cases")],
+)
+def test_a_status_that_the_evaluation_also_has_without_the_submission_is_the_tasks_fault(
+    judge: Judge, status: int, words: str
+) -> None:
+    found = judged(judge, evaluation=f"import sys\nprint('no such mode')\nsys.exit({status})\n")
+
+    assert (found.verdict, found.stage) == (Verdict.TASK_ERROR, Stage.TEST)
+    assert words in found.message
+    assert found.message.endswith("the last line printed was: no such mode")
+    assert found.log == "no such mode\n"
 
 
 def test_a_task_without_its_evaluation_is_the_tasks_fault(judge: Judge) -> None:

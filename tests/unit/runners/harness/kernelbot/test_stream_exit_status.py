@@ -22,15 +22,7 @@ def test_an_evaluation_is_known_by_a_file_of_the_task() -> None:
 @pytest.mark.parametrize(
     ("status", "log", "verdict", "words"),
     [
-        (2, "", Verdict.TASK_ERROR, "the task's eval.cu did not accept its arguments"),
-        (
-            2,
-            "first\nUnsupported mode",
-            Verdict.TASK_ERROR,
-            "its arguments; the last line printed was: Unsupported mode",
-        ),
-        (111, "", Verdict.TASK_ERROR, "could not open its result pipe"),
-        (113, "", Verdict.TASK_ERROR, "could not read its cases"),
+        (113, "", Verdict.CRASHED, "the task's eval.cu exits so if it could not read its cases"),
         (110, "an error\n\n", Verdict.CRASHED, "status 110: an error"),
         (7, "", Verdict.CRASHED, "status 7: it printed nothing"),
         (-signal.SIGSEGV, "what(): boom", Verdict.CRASHED, "killed by SIGSEGV: what(): boom"),
@@ -45,6 +37,28 @@ def test_a_programs_end_is_told_with_its_last_words(
     ruling = error_of_evaluation(status, log, PROGRAM)
     assert ruling.verdict is verdict
     assert words in ruling.message
+
+
+@pytest.mark.parametrize(
+    ("status", "log", "words"),
+    [
+        (2, "", "the task's eval.py did not accept its arguments"),
+        (
+            2,
+            "first\nUnsupported mode",
+            "its arguments; the last line printed was: Unsupported mode",
+        ),
+        (111, "", "could not open its result pipe"),
+        (113, "", "could not read its cases"),
+    ],
+)
+def test_an_evaluations_own_errors_are_the_tasks_fault_only_without_the_submission(
+    status: int, log: str, words: str
+) -> None:
+    ruling = error_of_evaluation(status, log, SCRIPT, own_fault=True)
+    assert ruling.verdict is Verdict.TASK_ERROR
+    assert words in ruling.message
+    assert error_of_evaluation(status, log, SCRIPT).verdict is Verdict.CRASHED
 
 
 def test_a_script_that_could_not_import_the_submission_was_not_built() -> None:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from runners.harness.sandbox import process_limits
+from runners.harness.sandbox import charged_memory, process_limits
 from runners.harness.sandbox.charged_memory import unmapped_limit, unmapped_memory
 from runners.harness.sandbox.process_limits import shared_memory
+from runners.harness.verdicts import MachineError
 
 VERSION_1 = {
     "memory.usage_in_bytes": "1000\n",
@@ -46,3 +47,31 @@ def test_a_shared_or_unreadable_group_counts_no_unmapped_memory(
     assert (unmapped_memory(), shared_memory()) == (0, 9)
     in_group(monkeypatch, "memory", tmp_path / "podium-3", {"memory.stat": "rss 2\n"})
     assert (unmapped_memory(), shared_memory()) == (0, 9)
+
+
+@pytest.mark.parametrize(
+    ("own_group", "kept_by_it", "ends"),
+    [(True, 0, True), (False, 1000, True), (False, 900, None), (False, 0, None)],
+)
+def test_shared_memory_that_may_be_a_neighbours_counts_only_if_a_kill_frees_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    own_group: bool,
+    kept_by_it: int,
+    ends: bool | None,
+) -> None:
+    in_group(monkeypatch, "", tmp_path / ("podium-1" if own_group else "others"), VERSION_2)
+    used = [1100]
+    monkeypatch.setattr(process_limits, "shared_memory", lambda: used[0])
+    monkeypatch.setattr(charged_memory, "maps_shared_memory", lambda _: True)
+    monkeypatch.setattr(charged_memory, "_FREED_S", 0.0)
+
+    def kill() -> None:
+        used[0] -= kept_by_it
+
+    if ends is None:
+        with pytest.raises(MachineError, match="other programs"):
+            charged_memory.hides_more(1, 0, 1000, gpu=False, kill=kill)
+    else:
+        assert charged_memory.hides_more(1, 0, 1000, gpu=False, kill=kill) is ends

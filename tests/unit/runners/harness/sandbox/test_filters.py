@@ -10,17 +10,24 @@ from hypothesis import strategies as st
 
 from runners.harness.sandbox import filters
 
-ALLOW, KILL, REFUSED = 0x7FFF0000, 0x80000000, 0x50000
+ALLOW, KILL, REFUSED, REPORTED = 0x7FFF0000, 0x80000000, 0x50000, 0x7FC00000
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 BOTH = pytest.mark.parametrize("machine", ARCH)
 
 
-def verdict(machine: str, number: int, *args: int, arch: int = 0, gpu: bool = False) -> int:
+def verdict(
+    machine: str,
+    number: int,
+    *args: int,
+    arch: int = 0,
+    gpu: bool = False,
+    counts_locks: bool = False,
+) -> int:
     """What the kernel would answer to one call."""
     data = {0: number, 4: arch or ARCH[machine]}
     for index, arg in enumerate((*args, *[0] * (6 - len(args)))):
         data |= {16 + 8 * index: arg & 0xFFFFFFFF, 20 + 8 * index: arg >> 32}
-    program = filters.seccomp_instructions(machine, gpu=gpu)
+    program = filters.seccomp_instructions(machine, gpu=gpu, counts_locks=counts_locks)
     held, at = 0, 0
     while True:
         code, yes, no, value = program[at]
@@ -80,14 +87,17 @@ def test_a_refused_call_gives_eperm(name: str, numbers: tuple[int, int]) -> None
 
 @BOTH
 @given(flags=st.integers(0, 2**32 - 1))
-def test_clone_is_refused_exactly_with_a_flag_for_a_namespace_or_a_sibling(
+@example(flags=0x400)
+@example(flags=0x10400)
+def test_clone_is_refused_exactly_for_a_namespace_a_sibling_or_shared_descriptors(
     machine: str, flags: int
 ) -> None:
     number = {"x86_64": 56, "aarch64": 220}[machine]
     namespaces = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
-    sibling = 0x8000
-    expected = REFUSED | errno.EPERM if flags & (namespaces | sibling) else ALLOW
-    assert verdict(machine, number, flags) == expected
+    sibling, files, thread = 0x8000, 0x400, 0x10000
+    shares = flags & files and not flags & thread
+    refused = shares or flags & (namespaces | sibling)
+    assert verdict(machine, number, flags) == (REFUSED | errno.EPERM if refused else ALLOW)
 
 
 @BOTH
@@ -101,20 +111,26 @@ def test_no_descriptor_may_choose_its_signal_or_get_a_lease(machine: str, comman
 
 
 @BOTH
+@pytest.mark.parametrize(("counts", "expected"), [(True, REPORTED), (False, REFUSED)])
 @pytest.mark.parametrize("command", [6, 7, 37, 38])
-def test_a_lock_on_a_part_of_a_file_is_set_without_effect(machine: str, command: int) -> None:
+def test_a_lock_on_a_part_of_a_file_is_reported_or_without_effect(
+    machine: str, command: int, *, counts: bool, expected: int
+) -> None:
     number = {"x86_64": 72, "aarch64": 25}[machine]
-    done_without_effect = REFUSED
-    assert verdict(machine, number, 3, command) == done_without_effect
+    assert verdict(machine, number, 3, command, counts_locks=counts) == expected
 
 
 @BOTH
+@pytest.mark.parametrize(("counts", "expected"), [(True, REPORTED), (False, REFUSED)])
 @given(operation=st.integers(0, 300))
-def test_only_exclusive_locks_of_whole_files_have_an_effect(machine: str, operation: int) -> None:
+def test_only_exclusive_locks_of_whole_files_are_neither(
+    machine: str, operation: int, *, counts: bool, expected: int
+) -> None:
     number = {"x86_64": 73, "aarch64": 32}[machine]
     exclusive, no_wait, unlock = 2, 4, 8
     plain = not operation & ~(exclusive | no_wait | unlock)
-    assert verdict(machine, number, 3, operation) == (ALLOW if plain else REFUSED)
+    found = verdict(machine, number, 3, operation, counts_locks=counts)
+    assert found == (ALLOW if plain else expected)
 
 
 @BOTH

@@ -22,10 +22,11 @@ from runners.harness.protocol.channel import (
     encode,
 )
 from runners.harness.protocol.values import ScalarNode
+from runners.harness.sandbox import charged_memory
 from runners.harness.supervision import handle as handling
 from runners.harness.supervision.handle import CandidateHandle, StartError
 from runners.harness.supervision.template import TemplateProcess, pack_files
-from runners.harness.verdicts import VerdictError
+from runners.harness.verdicts import MachineError, VerdictError
 from runners.languages import Recipe
 
 ENLISTMENT = CandidateSpec(
@@ -390,11 +391,20 @@ def test_memory_that_no_process_has_mapped_counts_for_the_candidate(
 
 
 @pytest.mark.parametrize(
-    ("grown", "exceeds"),
-    [((3 << 30, 512 << 20), True), ((3 << 30, 128 << 20), False), ((1 << 30, 512 << 20), False)],
+    ("grown", "freed", "ends"),
+    [
+        ((3 << 30, 512 << 20), 1 << 30, VerdictError),
+        ((3 << 30, 512 << 20), 1 << 20, MachineError),  # a neighbour's records
+        ((3 << 30, 128 << 20), 0, None),
+        ((1 << 30, 512 << 20), 0, None),
+    ],
 )
-def test_records_of_a_driver_count_for_a_process_that_has_grown_too(
-    start: Start, monkeypatch: pytest.MonkeyPatch, grown: tuple[int, int], *, exceeds: bool
+def test_records_of_a_driver_count_for_who_has_grown_with_them_and_frees_them(
+    start: Start,
+    monkeypatch: pytest.MonkeyPatch,
+    grown: tuple[int, int],
+    freed: int,
+    ends: type[Exception] | None,
 ) -> None:
     kernel, own = grown
     handle = start("def custom_kernel(data):\n    return data\n")
@@ -404,12 +414,17 @@ def test_records_of_a_driver_count_for_a_process_that_has_grown_too(
     )  # as on a GPU
     handle.spec = ENLISTMENT.model_copy(update={"shared": shared})
     handle.next_check = 0.0
-    monkeypatch.setattr(handling, "kernel_memory", lambda: handle.kernel_before + kernel)
-    monkeypatch.setattr(handling, "memory_of_tree", lambda _: handle.inherited + own)
 
-    if not exceeds:
+    def records() -> int:
+        return handle.kernel_before + kernel - handle.process.killed * freed
+
+    monkeypatch.setattr(handling, "kernel_memory", records)
+    monkeypatch.setattr(handling, "memory_of_tree", lambda _: handle.inherited + own)
+    monkeypatch.setattr(charged_memory, "_FREED_S", 0.0)
+
+    if ends is None:
         handle._enforce(Deadline.after(10))
+        assert not handle.process.killed
         return
-    with pytest.raises(VerdictError) as refused:
+    with pytest.raises(ends, match=r"memory were used|other programs"):
         handle._enforce(Deadline.after(10))
-    assert refused.value.verdict is Verdict.MEMORY_EXCEEDED

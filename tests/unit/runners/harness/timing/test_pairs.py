@@ -270,6 +270,20 @@ def test_two_rounds_of_five_that_are_slow_on_purpose_make_no_tie_either() -> Non
         assert (as_theirs.ratio < 1, as_theirs.is_tie) == (True, tie)
 
 
+@pytest.mark.parametrize(("slow", "usual", "tie"), [(4, 1.02, False), (4, 1.0, True)])
+def test_nor_do_more_slow_rounds_than_are_far_off_by_chance(
+    slow: int, usual: float, *, tie: bool
+) -> None:
+    steady = [100.0, 108.0, 95.0, 103.0, 98.0, 112.0, 91.0, 104.0, 99.0, 96.0, 107.0, 93.0]
+    spread = [0.004, -0.003, 0.001, -0.005, 0.002, 0.003, -0.001, -0.004, 0.005, 0.0, 0.002, -0.002]
+    factors = [1.3] * slow + [usual] * (len(steady) - slow)
+    delayed = [one * (by + off) for one, by, off in zip(steady, factors, spread, strict=True)]
+
+    for ours, theirs in ((delayed, steady), (steady, delayed)):
+        found = pairs.ratio_of(list(zip(rounds_of(*ours), rounds_of(*theirs), strict=True)))
+        assert found.is_tie is tie
+
+
 def test_a_short_kernel_that_refused_trains_counts_with_what_a_window_hides() -> None:
     (short,) = rounds_of(10.0)
     assert own_value(short) == pytest.approx(10_000)

@@ -1,0 +1,190 @@
+"""Bounds how many locks on files the processes of a sandbox hold.
+
+Whenever a process closes a file, Linux walks all locks on it, and it has no limit on them. One
+process can set millions, and then the exits of processes that have the file open take minutes. The
+sandbox's filter therefore reports each call that may add a lock. The template, outside the sandbox,
+lets the call continue, or refuses it with ENOLCK (see seccomp_unotify(2)).
+
+Only calls are counted, because a process can change its arguments after they were read. When the
+count is at the limit, it is corrected by the locks that Linux lists. Linux does not list shared and
+open file locks whose process has ended, so calls for these count for ever once it has.
+"""
+
+import errno
+import fcntl
+import os
+import select
+import socket
+import struct
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST = 512
+"""The most locks of one sandbox."""
+_ADDED_BY_RECORD, _ADDED_BY_SHARED = 2, 1
+"""The most locks that one call adds: it can split a lock on a part of a file into three."""
+_F_SETLK, _F_SETLKW = 6, 7
+_FCNTL = (72, 25)
+_NOTIFICATION, _ANSWER = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI")
+_RECEIVE, _SEND = 0xC0502100, 0xC0182101
+_CONTINUE = 1
+_START = 19
+"""The place of a process's start in its `stat`, after its name."""
+_LIST = Path("/proc/locks")
+
+
+@dataclass(slots=True)
+class _Setter:
+    """The most locks that a process may have set."""
+
+    records: int = 0
+    shared: int = 0
+
+
+class SandboxLocks:
+    """The locks of one sandbox."""
+
+    def __init__(self) -> None:
+        self.setters: dict[tuple[int, int], _Setter] = {}
+        """Process id and start -> what the process may have set."""
+        self.lasting = 0
+        """The most locks that may exist although Linux lists none of them with a process."""
+
+    def admit(self, thread: int, *, record: bool, listed: bool) -> bool:
+        """Count a call of a thread; return whether its locks are within the limit."""
+        added = _ADDED_BY_RECORD if record else _ADDED_BY_SHARED
+        if self._count() + added > MOST:
+            self._correct()
+        if self._count() + added > MOST:
+            return False
+        process = _process_of(thread) if listed else None
+        if process is None:
+            self.lasting += added
+            return True
+        setter = self.setters.setdefault(process, _Setter())
+        setter.records += added * record
+        setter.shared += added * (not record)
+        return True
+
+    def _count(self) -> int:
+        return self.lasting + sum(each.records + each.shared for each in self.setters.values())
+
+    def _correct(self) -> None:
+        """Replace the counts of calls by those of existing locks.
+
+        Linux drops the locks on parts of files when a process ends, but not shared ones.
+        """
+        for ended in [each for each in self.setters if _start_of(each[0]) != each[1]]:
+            self.lasting += self.setters.pop(ended).shared
+        try:
+            words = [line.split() for line in _LIST.read_text().splitlines()]
+        except OSError:
+            return
+        found = Counter((each[1], int(each[4])) for each in words if each[1] != "->")
+        for (process, _), setter in self.setters.items():
+            setter.records, setter.shared = found["POSIX", process], found["FLOCK", process]
+
+
+def _process_of(thread: int) -> tuple[int, int] | None:
+    """Return the id and the start of a thread's process; None if it has just ended."""
+    try:
+        status = Path(f"/proc/{thread}/status").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    process = int(status.split(b"\nTgid:", 1)[1].split(None, 1)[0])
+    start = _start_of(process)
+    return None if start is None else (process, start)
+
+
+def _start_of(process: int) -> int | None:
+    """Return when a process started, in ticks after the machine; None if it has ended."""
+    try:
+        words = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return int(words[_START])
+
+
+class LockServer:
+    """Answers the reports of the sandboxes that are started by forks of this process."""
+
+    def __init__(self) -> None:
+        global _link
+        self.inbox, _link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.sandboxes: dict[int, SandboxLocks] = {}
+
+    def fds(self) -> tuple[int, ...]:
+        """The descriptors that `answer` reads."""
+        return self.inbox.fileno(), *self.sandboxes
+
+    def answer(self, ready: Mapping[int, int]) -> None:
+        """Do what the events of ready descriptors ask for."""
+        for fd in ready.keys() & self.fds():
+            self._answer(fd, ready[fd])
+
+    def _answer(self, fd: int, events: int) -> None:
+        """Accept a sandbox, answer a report, or forget a sandbox that has ended."""
+        if fd == self.inbox.fileno():
+            for listener in socket.recv_fds(self.inbox, 1, 1)[1]:
+                os.set_inheritable(listener, False)  # noqa: FBT003 - the library's own signature
+                self.sandboxes[listener] = SandboxLocks()
+        elif events & select.POLLIN:
+            with suppress(FileNotFoundError):  # the caller has just ended, or a signal came
+                _answer_report(fd, self.sandboxes[fd])
+        else:
+            del self.sandboxes[fd]
+            os.close(fd)
+
+    def close(self) -> None:
+        """Answer nothing more: calls that would be reported fail with ENOSYS."""
+        hand_over(None)
+        for fd in self.sandboxes:
+            os.close(fd)
+        self.inbox.close()
+
+
+def _answer_report(listener: int, locks: SandboxLocks) -> None:
+    report = bytearray(_NOTIFICATION.size)
+    fcntl.ioctl(listener, _RECEIVE, report, True)  # noqa: FBT003 - the library's own signature
+    identity, thread, _, call, _, _, _, command, *_ = _NOTIFICATION.unpack(report)
+    record = call in _FCNTL
+    listed = not record or command in (_F_SETLK, _F_SETLKW)
+    allowed = locks.admit(thread, record=record, listed=listed)
+    try:
+        error, flags = (0, _CONTINUE) if allowed else (-errno.ENOLCK, 0)
+        fcntl.ioctl(listener, _SEND, _ANSWER.pack(identity, 0, error, flags))
+    except OSError as refused:
+        if refused.errno != errno.EINVAL:
+            raise
+        # Linux before 5.5 cannot continue a call, so it succeeds without effect.
+        fcntl.ioctl(listener, _SEND, _ANSWER.pack(identity, 0, 0, 0))
+
+
+_link: socket.socket | None = None
+"""The sandbox's end of the link to the server; None if this process has no server."""
+
+
+def kept_fds() -> frozenset[int]:
+    """The descriptors that must stay open until `hand_over`."""
+    return frozenset() if _link is None else frozenset({_link.fileno()})
+
+
+def has_server() -> bool:
+    """Whether this process was forked by one with a lock server."""
+    return _link is not None
+
+
+def hand_over(listener: int | None) -> None:
+    """Give the filter's listener to the server, and close both here; submitted code may follow."""
+    global _link
+    link, _link = _link, None
+    if link is None:
+        return
+    if listener is not None:
+        with suppress(OSError):  # the server is gone; then Linux refuses the calls
+            socket.send_fds(link, [b"l"], [listener])
+        os.close(listener)
+    link.close()
