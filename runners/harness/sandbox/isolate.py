@@ -52,7 +52,7 @@ NOBODY = 65534
 _OWN_USERS = 0x70000000
 """The first of the ids that harnesses of root use outside of their namespaces: this plus a process
 id. Linux counts some resources for each user, such as pages of pipes, so a submission could take
-them from the other slots of the machine. Inside, the id is `NOBODY`."""
+them from the other slots of the machine. Inside, all have the same id."""
 CAPABILITIES = "capabilities"
 NESTED = "no nested namespaces"
 OWN_USER = "own user"
@@ -120,8 +120,8 @@ def build_view(scratch_bytes: int, *, gpu: bool) -> None:
 def leave_root(layers: Layers) -> None:
     """Become another user permanently; OSError if that user could not read the interpreter.
 
-    It is a user of this harness only or, if other users may have to remove its files or the system
-    has no such user, `nobody`.
+    It is a user of this harness only, unless other users may have to remove its files or the system
+    has no such user.
     """
     if IsolationLayer.FILESYSTEM in layers.missing and (path := view.unreadable_by_others()):
         raise OSError(f"only root can read {path}")

@@ -143,7 +143,7 @@ def test_root_stays_root_where_nobody_else_can_read_the_interpreter(
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
-def test_the_harnesses_of_root_are_different_users_who_all_look_like_nobody() -> None:
+def test_the_harnesses_of_root_are_different_users_with_the_same_id_inside() -> None:
     """Otherwise a submission could use up what Linux allows the user, such as pages of pipes."""
     told, tell = os.pipe()
     for _ in range(2):
