@@ -140,6 +140,13 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "vhangup": (153, 58),
     "vmsplice": (278, 75),  # a pipe would hold whole huge pages that no process has mapped
 }
+_WITHOUT_EFFECT: dict[str, tuple[int, int]] = {
+    "sched_setattr": (314, 274),
+    "sched_setscheduler": (144, 119),
+    "setpriority": (141, 140),
+}
+"""Calls that succeed without effect. On busy cores a process of the idle class, or of the least
+priority, takes minutes to exit."""
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 _FCNTL = (72, 25)
@@ -315,6 +322,8 @@ def seccomp_instructions(
         number = numbers[column]
         if number is not None:
             program += _refuse(number, errno.EPERM)
+    for ignored in _WITHOUT_EFFECT.values():
+        program += _refuse(ignored[column], 0)
     program += _refuse(_CLONE3[column], errno.ENOSYS)  # glibc then uses clone, with visible flags
     program += _refuse_attributes(column)
     if not gpu:

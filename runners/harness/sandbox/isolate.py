@@ -19,6 +19,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -48,6 +49,10 @@ class Layers:
 
 
 NOBODY = 65534
+_OWN_USERS = 0x70000000
+"""The first of the ids that harnesses of root use outside of their namespaces: this plus a process
+id. Linux counts some resources for each user, such as pages of pipes, so a submission could take
+them from the other slots of the machine. Inside, all have the same id."""
 CAPABILITIES = "capabilities"
 NESTED = "no nested namespaces"
 OWN_USER = "own user"
@@ -113,12 +118,21 @@ def build_view(scratch_bytes: int, *, gpu: bool) -> None:
 
 
 def leave_root(layers: Layers) -> None:
-    """Become user `nobody` permanently; OSError if that user could not read the interpreter."""
+    """Become another user permanently; OSError if that user could not read the interpreter.
+
+    It is a user of this harness only, unless other users may have to remove its files or the system
+    has no such user.
+    """
     if IsolationLayer.FILESYSTEM in layers.missing and (path := view.unreadable_by_others()):
         raise OSError(f"only root can read {path}")
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
-    os.setresuid(NOBODY, NOBODY, NOBODY)
+    if IsolationLayer.FILESYSTEM in layers.active:
+        own = _OWN_USERS + os.getpid()
+        with suppress(OSError):  # in a user namespace that does not map it
+            os.setresuid(own, own, own)
+    if os.getuid() == 0:
+        os.setresuid(NOBODY, NOBODY, NOBODY)
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # otherwise root owns /proc/self/uid_map
 
 
@@ -135,7 +149,8 @@ def _unshare_all() -> None:
     own = syscalls.CLONE_NEWUSER | syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID
     syscalls.unshare(own | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS)
     Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    inside = NOBODY if user >= _OWN_USERS else user
+    Path("/proc/self/uid_map").write_text(f"{inside} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
 
 

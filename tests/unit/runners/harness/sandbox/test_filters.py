@@ -85,6 +85,13 @@ def test_a_refused_call_gives_eperm(name: str, numbers: tuple[int, int]) -> None
         assert verdict(machine, number) == REFUSED | errno.EPERM
 
 
+@pytest.mark.parametrize("numbers", [(141, 140), (144, 119), (314, 274)])
+def test_no_process_changes_its_priority(numbers: tuple[int, int]) -> None:
+    done_without_effect = REFUSED
+    for machine, number in zip(ARCH, numbers, strict=True):
+        assert verdict(machine, number) == done_without_effect
+
+
 @BOTH
 @given(flags=st.integers(0, 2**32 - 1))
 @example(flags=0x400)
@@ -244,7 +251,8 @@ def test_each_refused_call_has_the_number_that_the_kernels_headers_give_it(machi
     lines = re.findall(r"#define __NR\w*?_(\w+)\s+(\d+)", HEADERS[machine].read_text("utf-8"))
     known = {name: int(number) for name, number in lines}
     column = list(ARCH).index(machine)
-    refused = {name: numbers[column] for name, numbers in filters._REFUSED.items()}
+    calls = {**filters._REFUSED, **filters._WITHOUT_EFFECT}
+    refused = {name: numbers[column] for name, numbers in calls.items()}
     found = {name: known[name] for name in refused if name in known}
     assert len(found) > 40
     assert found == {name: refused[name] for name in found}

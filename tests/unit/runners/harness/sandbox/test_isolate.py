@@ -142,6 +142,29 @@ def test_root_stays_root_where_nobody_else_can_read_the_interpreter(
     assert calls == []
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_the_harnesses_of_root_are_different_users_with_the_same_id_inside() -> None:
+    """Otherwise a submission could use up what Linux allows the user, such as pages of pipes."""
+    told, tell = os.pipe()
+    for _ in range(2):
+        child = os.fork()
+        if child == 0:
+            layers = Layers()
+            layers.active.append(IsolationLayer.FILESYSTEM)
+            isolate.leave_root(layers)
+            outside = os.getuid()
+            isolate.make_namespaces(layers)
+            lacks = IsolationLayer.NAMESPACES in layers.missing
+            os.write(tell, f"{outside} {isolate.NOBODY if lacks else os.getuid()}\n".encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+    os.close(tell)
+    with os.fdopen(told) as lines:
+        (one, inside), (other, inside_too) = (line.split() for line in lines)
+    assert one != other
+    assert inside == inside_too == str(isolate.NOBODY)
+
+
 def test_it_is_announced_when_the_judge_can_collect_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long its parent takes to leave."""
     leave = os._exit

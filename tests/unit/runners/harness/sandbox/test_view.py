@@ -158,6 +158,12 @@ def test_work_folders_are_removed_from_a_shared_tmp_and_nothing_else(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     job = Path(tempfile.mkdtemp(prefix=view.SHARED_JOB))
     (job / "answers").write_text("of the rival")
+    nested = os.open(job, os.O_RDONLY)
+    for _ in range(3_000):  # more than Python can recurse, or a path can name
+        os.mkdir("d", dir_fd=nested)
+        above, nested = nested, os.open("d", os.O_RDONLY, dir_fd=nested)
+        os.close(above)
+    os.close(nested)
     (tmp_path / "other").write_text("stays")
 
     view.remove_jobs()

@@ -284,6 +284,16 @@ def test_nor_do_more_slow_rounds_than_are_far_off_by_chance(
         assert found.is_tie is tie
 
 
+def test_one_round_that_the_machine_slows_makes_no_one_faster() -> None:
+    steady, slowed = [100.0, 100.4, 99.8, 100.1, 99.9], [100.2, 100.1, 130.0, 99.9, 100.0]
+
+    as_ours = pairs.ratio_of(list(zip(rounds_of(*slowed), rounds_of(*steady), strict=True)))
+    as_theirs = pairs.ratio_of(list(zip(rounds_of(*steady), rounds_of(*slowed), strict=True)))
+
+    assert (as_ours.ratio > 1, as_ours.is_tie) == (True, True)
+    assert (as_theirs.ratio < 1, as_theirs.is_tie) == (True, True)
+
+
 def test_a_short_kernel_that_refused_trains_counts_with_what_a_window_hides() -> None:
     (short,) = rounds_of(10.0)
     assert own_value(short) == pytest.approx(10_000)
