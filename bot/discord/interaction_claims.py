@@ -55,8 +55,8 @@ DATABASE_UNAVAILABLE = (
 )
 WILL_RUN_LATER = (
     "{what} is temporarily unavailable. Your request is saved and will run when it is "
-    "available again. This message will then be updated; you do not need to run the "
-    "command again."
+    "available again; you do not need to run the command again. This message is updated if "
+    "that takes less than 15 minutes. Later, `/leaderboard show-personal` lists what you submitted."
 )
 _log = structlog.get_logger(__name__)
 
@@ -94,6 +94,7 @@ async def _claimed(answer: InteractionReply) -> AsyncIterator[InteractionReply]:
         claim = InteractionClaim.of(interaction, request_json(interaction))
         answer.save = claim.save_outcome
         await claim.begin(answer)
+        await _note_conversation(interaction)
         done = False
         try:
             async with claim.renewed():
@@ -110,6 +111,16 @@ async def _claimed(answer: InteractionReply) -> AsyncIterator[InteractionReply]:
             return
         pause = timedelta() if interaction.client.is_closed() else claim.context.lease
         await claim.end(done=done, pause=pause, keep_token=answer.is_followed)
+
+
+async def _note_conversation(interaction: Interaction) -> None:
+    """Store where the person has begun direct messages; only there may the bot send any."""
+    if interaction.guild_id is not None:
+        return
+    context = context_of(interaction)
+    with suppress(StoreError):  # the next command notes it
+        person = await context.person(interaction.user)
+        await context.store.displays.converse(person.id, str(interaction.channel_id))
 
 
 @asynccontextmanager

@@ -15,7 +15,8 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.context import Interaction
+from bot.discord.channels import direct_messages
+from bot.discord.context import Interaction, context_of
 from bot.discord.draw import MessageDraft, message_drafts, with_pictures
 from bot.discord.escaping import plain, with_discord_times
 from bot.domain.errors import StoreError, UserError
@@ -40,7 +41,7 @@ class InteractionReply:
     """An acknowledged interaction; its first message fills the acknowledgement, others follow.
 
     Filling it twice is harmless. When the interaction can no longer be answered, the person gets a
-    direct message.
+    direct message if there are any with them.
     """
 
     interaction: Interaction
@@ -118,14 +119,16 @@ class InteractionReply:
             )
 
     async def _send_direct(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
+        asked = self.interaction
+        channel = await direct_messages(asked.client, context_of(asked), asked.user.id)
+        shown = discord.utils.MISSING if view is None else view
         try:
-            await self.interaction.user.send(
-                draft.content,
-                files=as_files(draft.files),
-                view=discord.utils.MISSING if view is None else view,
-            )
-        except discord.Forbidden:
-            _log.warning("a reply was not sent", action="untold")
+            if channel is not None:
+                await channel.send(draft.content, files=as_files(draft.files), view=shown)
+                return
+        except (discord.Forbidden, discord.NotFound):
+            pass  # they have closed them since
+        _log.warning("a reply was not sent", action="untold")
 
 
 def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
@@ -140,9 +143,9 @@ async def try_to_say(answer: InteractionReply, message: str) -> bool:
     """Send a message or log why it was not sent; return False if a retry may succeed."""
     try:
         await answer.say(message[:2000])
-    except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+    except (discord.DiscordException, aiohttp.ClientError, OSError, StoreError) as error:
         _log.warning("a reply was not sent", action="untold", words=message, error=repr(error))
-        return not is_temporary(error)
+        return not (isinstance(error, StoreError) or is_temporary(error))
     return True
 
 

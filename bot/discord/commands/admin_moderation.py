@@ -206,7 +206,8 @@ async def reset_name(interaction: Interaction, who: discord.User, reason: _Reaso
         person = await context.person(who)
         await moderation.reset_name(context.store, decision, person.identity)
         await answer.conclude(
-            f"The name {line(person.name)} is reset; boards show {line(person.handle)}."
+            f"The name {line(person.name)} is reset; boards show {line(person.handle)}. The person "
+            "is told by direct message if they have begun any with me."
         )
 
 

@@ -145,7 +145,7 @@ async def test_an_invite_code_opens_the_board_to_who_has_it(stage: Scene) -> Non
 
 async def test_who_lost_access_hears_no_more_news_of_the_board(stage: Scene) -> None:
     for who in (stage.alice, stage.carol):
-        await _said(who, "profile notices", record=True)
+        await (await who.slash("profile notices", who.dm, record=True)).final()
     await _said(stage.carol, "leaderboard invite", who=stage.alice, who2=stage.carol)
 
     async def record(time_us: int) -> None:

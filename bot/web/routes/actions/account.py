@@ -148,6 +148,7 @@ async def _values(request: Request, browser: Browser) -> dict[str, Any]:
         "news": _NOTIFICATIONS,
         "wanted": await context.store.listeners.kinds(person.identity),
         "delivered": person.identity.startswith(_DISCORD),
+        "conversation": await context.store.displays.conversation(person.id),
         "past": list(zip(entries, history_table(entries).rows, strict=True)),
         "limits": [
             *(
