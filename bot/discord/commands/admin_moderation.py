@@ -267,7 +267,7 @@ async def look(interaction: Interaction, number: options.Number) -> None:
 
 
 @app_commands.command(description="Cancel anyone's submission")
-@app_commands.describe(number="Submission number", reason="Reason, kept in the audit log")
+@app_commands.describe(number="Submission number", reason="Reason, shown to its owner")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
 async def cancel(

@@ -316,8 +316,7 @@ async def reconfigure(board: Board, request: PublishRequest, answer: Interaction
         context.store, context.clock, replace(request, onto=None), task
     )
     board = published.board
-    changed = published.change is not PublishChange.UNCHANGED
-    result = "changed" if changed else "nothing to change"
+    result = "nothing to change" if published.change is PublishChange.UNCHANGED else "changed"
     text = Text(f"{board.name} on {', '.join(board.gpus)}: {result}", Tone.GOOD)
     drawn = message_drafts(Report(f"Leaderboard {board.name}", (text,)))[0].content
     await answer.conclude(f"{drawn}\n{closing_line(board.deadline)}")

@@ -68,12 +68,16 @@ class LimitOrder(LimitKey):
 
 
 class QuotaBody(DecisionBody):
-    """Which GPU time a quota counts; None covers every board, or all GPU types together."""
+    """Which GPU time a quota counts; None covers every board, or all GPU types together.
+
+    With `identity` it limits only this person, who is told the reason.
+    """
 
     unit: Unit
     each_person: bool = True  # or all people have it together
     board: Name | None = None
     gpu: GpuName | None = None
+    identity: Identity | None = None
 
 
 class QuotaOrder(QuotaBody):
@@ -90,6 +94,8 @@ class QuotaAnswer(ResponseBody):
     board: str | None
     gpu: str | None
     most: float
+    identity: str | None = None
+    reason: str = ""
 
 
 class Stopped(ResponseBody):

@@ -201,6 +201,7 @@ async def test_a_name_like_anothers_is_shown_with_its_handle_and_can_be_reset(st
     assert f"{bob.shown} (@bob)" in await shown()
     ranked = (await asyncio.to_thread(stage.podium, "show", "identity")).stdout
     assert "Alice (@alice)" in ranked
+    await (await bob.slash("profile notices", bob.dm)).final()
     told = await said(carol, "admin reset-name", who=bob, reason="one *Alice* is enough")
     assert told.startswith(f"The name {bob.shown} is reset; boards show bob.")
     await stage.server.wait_for(

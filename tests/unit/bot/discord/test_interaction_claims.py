@@ -356,6 +356,8 @@ async def test_where_nobody_can_answer_who_has_begun_direct_messages_gets_one(
     send = await conversing(context, interaction)
     assert await carried_out(interaction)
     interaction.client.get_partial_messageable.assert_called_once_with(55)
+    send.assert_awaited_once()
+    assert send.await_args is not None
     assert send.await_args.args == ("done",)
     assert await is_done(context, interaction)
 
