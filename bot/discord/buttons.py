@@ -169,7 +169,9 @@ async def show_details(answer: InteractionReply, submission: SubmissionId) -> No
 async def say_stored(answer: InteractionReply, stored: Submission, head: str = "") -> None:
     """Confirm a stored submission, whose display then goes on in this answer."""
     answer.is_followed = True
-    await answer.say(f"{head}{stored_message(stored)} {stored.consent.statement}")
+    board = await context_of(answer.interaction).store.boards.get(stored.board)
+    stated = stored.consent.statement(None if board is None else board.deadline)
+    await answer.say(f"{head}{stored_message(stored)} {stated}")
 
 
 def stored_message(submission: Submission) -> str:

@@ -50,12 +50,12 @@ RETRY_INTERVAL_S = 0.2
 LASTING = "podium:"
 """The start of the ids of buttons that every process of the bot handles."""
 DATABASE_UNAVAILABLE = (
-    "The database is unavailable, so nothing is stored yet. I will keep trying for half a "
-    "minute. If this message has not changed within a minute, run the command again."
+    f"{responses.MARK} The database is unavailable, so nothing is stored yet. I will keep trying "
+    "for half a minute. If this message has not changed within a minute, run the command again."
 )
 WILL_RUN_LATER = (
-    "{what} is temporarily unavailable. Your request is saved and will run when it is "
-    "available again; you do not need to run the command again. This message is updated if "
+    responses.MARK + " {what} is temporarily unavailable. Your request is saved and will run when "
+    "it is available again; you do not need to run the command again. This message is updated if "
     "that takes less than 15 minutes. Later, `/leaderboard show-personal` lists what you submitted."
 )
 _log = structlog.get_logger(__name__)
@@ -172,7 +172,7 @@ async def answer_unhandled(interaction: Interaction, known: Iterable[re.Pattern[
         return
     with suppress(responses.SupersededError):
         async with replying(interaction) as answer:
-            await answer.say(EXPIRED)
+            await answer.say(f"{responses.MARK} {EXPIRED}")
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from discord import app_commands
 from bot.discord.channels import direct_messages
 from bot.discord.context import Interaction, context_of
 from bot.discord.draw import MessageDraft, message_drafts, with_pictures
-from bot.discord.escaping import plain, with_discord_times
+from bot.discord.escaping import MESSAGE_LIMIT, plain, with_discord_times
 from bot.domain.errors import StoreError, UserError
 from bot.reports.blocks import Attachment, Report
 from runners.contract.runner import RunnerError
@@ -53,8 +53,8 @@ class InteractionReply:
     """Stores an outcome before it is sent."""
 
     async def say(self, text: str, view: discord.ui.View | None = None) -> None:
-        """Send one short message, already escaped."""
-        await self._send(MessageDraft(text), view)
+        """Send one short message, already escaped; the commands that it names become links."""
+        await self._send(MessageDraft(_linked(text)), view)
 
     async def conclude(self, outcome: str | Report) -> None:
         """Send what was changed.
@@ -63,7 +63,7 @@ class InteractionReply:
         nothing again.
         """
         drafts = message_drafts(outcome) if isinstance(outcome, Report) else ()
-        drafts = drafts or (MessageDraft(str(outcome)),)
+        drafts = drafts or (MessageDraft(_linked(str(outcome))),)
         if self.save is not None and len(drafts) == 1 and not drafts[0].files:
             await self.save(self, drafts[0].content)
         await self.show_all(drafts)
@@ -159,7 +159,8 @@ COMMAND_IDS: dict[str, int] = {}
 """The ids of the published commands by name, for links to them."""
 _COMMAND = re.compile(r"`/(?P<path>(?P<name>[a-z-]+)(?: [a-z-]+){0,2})`")
 _WORD = re.compile(r"[a-z]+(?=[ ,])")
-_MARK = "⚠️"
+MARK = "⚠️"
+"""The beginning of every message about what went wrong."""
 
 
 def is_worth_logging(record: logging.LogRecord) -> bool:
@@ -184,7 +185,7 @@ def error_message(error: BaseException) -> str | None:
             text = plain(str(original))
         case _:
             text = _internal_error(original)
-    return f"{_MARK} {text[:1].upper()}{text[1:]}" if _WORD.match(text) else f"{_MARK} {text}"
+    return f"{MARK} {text[:1].upper()}{text[1:]}" if _WORD.match(text) else f"{MARK} {text}"
 
 
 def _with_links(text: str, escape: Callable[[str], str]) -> str:
@@ -196,6 +197,12 @@ def _with_links(text: str, escape: Callable[[str], str]) -> str:
             parts += [escape(text[end : found.start()]), f"</{found['path']}:{number}>"]
             end = found.end()
     return "".join([*parts, escape(text[end:])])
+
+
+def _linked(text: str) -> str:
+    """Return an escaped text with links to commands, if it still fits a message."""
+    linked = _with_links(text, str)
+    return linked if len(linked) <= MESSAGE_LIMIT else text
 
 
 def _internal_error(error: BaseException) -> str:

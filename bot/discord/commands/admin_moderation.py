@@ -251,8 +251,9 @@ async def final(
             return
         gpus = ", ".join(line(each.gpu) for each in started)
         await answer.conclude(
-            f"The final of {name} on {gpus} has begun. `/leaderboard show` shows its progress; the "
-            "table goes to the board's page, and to everyone who is notified of records."
+            f"The final of {name} on {gpus} has begun. `/leaderboard show` shows its progress and, "
+            "at its end, its table, by the button *Final*. The table is also on the board's page, "
+            "and goes to everyone who is notified of records."
         )
 
 

@@ -237,7 +237,7 @@ async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None
             if not await tx.moderation.close_channel(
                 roles.guild_key(channel.guild.id), str(channel.id)
             ):
-                raise UserError("not-allowed", f"#{channel.name} was not an allowed channel")
+                raise UserError("wrong-channel", f"{channel.mention} was not an allowed channel")
         await answer.conclude(f"Submissions are no longer allowed in {channel.mention}.")
 
 

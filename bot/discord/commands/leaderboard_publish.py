@@ -57,7 +57,7 @@ class _Change:
 _POOL = "Pool for ranked runs, such as modal or A100=local; any allows every pool"
 _GRADER = "Grader of a task that ships an eval.py: native (Podium's judge) or popcorn (its eval.py)"
 _ACCESS_OPTIONS = {
-    "visibility": "Private: only people invited by /leaderboard invite can see it",
+    "visibility": "Private: only people whom its owner invites can see it",
     "members_only": "Only for members of this server",
     "sources": "When others may read the submitted sources",
 }

@@ -183,11 +183,11 @@ async def test_the_creator_says_who_reads_sources(stage: Scene) -> None:
         return answer.files[0].data.decode() if answer.files else answer.text
 
     first = await submitted()
-    assert "after its deadline, but has none" in await read(first)
+    assert "after a deadline, and has none yet" in await read(first)
     await _said(stage.carol, "leaderboard update", sources="always")
     second = await submitted()
     assert "custom_kernel" in await read(second)
-    assert "after its deadline, but has none" in await read(first)
+    assert "after a deadline, and has none yet" in await read(first)
     await _said(stage.carol, "leaderboard update", sources="never")
     assert "never shows sources to others" in await read(second)
     stage.server.assert_clean()
