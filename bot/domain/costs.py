@@ -192,7 +192,7 @@ class Quota:
         """Return the quota in words, such as `each person's 600 s a day on H100`."""
         key = self.key
         whose = "each person's" if key.each_person else "everyone's"
-        whose = "this person's" if key.person else whose
+        whose = "the personal limit of" if key.person else whose
         where = f" on {key.gpu}" if key.gpu else ""
         board = " for this leaderboard" if key.board else ""
         why = f" ({self.reason})" if self.reason else ""

@@ -261,7 +261,8 @@ def job_line(progress: JobStatus) -> Text:
                 Tone.BAD,
             )
         case JobState.CANCELLED | JobState.SUCCEEDED:
-            return Text(f"{job.gpu}: {cancel_words(job)}", Tone.QUIET)
+            words = cancel_words(job)
+            return Text(f"{job.gpu}: {words}", Tone.QUIET if words == job.state else Tone.BAD)
 
 
 def outcome(progress: SubmissionStatus) -> Text:

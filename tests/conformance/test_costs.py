@@ -183,7 +183,7 @@ async def test_a_quota_of_one_person_holds_only_that_person_back(scene: Scene) -
     running, waiting = (JobState.RUNNING, False), (JobState.QUEUED, True)
     assert await states(scene) == [running, waiting, running, running]
     held = (await store.submissions.to(scene.board.id))[1]
-    words = "which may still use this person's 60 s a day (too *many* runs)"
+    words = "which may still use the personal limit of 60 s a day (too *many* runs)"
     assert words in (await scene.job(held.id)).waits
     assert not await store.costs.drop_quota(EACH)
     assert not await store.costs.drop_quota(replace(EACH, person=scene.ada.id))

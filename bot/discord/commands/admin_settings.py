@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from bot.discord import notifications, options, roles
 from bot.discord.alerts import ALERTS
-from bot.discord.context import DiscordContext, Interaction, Tree, add_commands, context_of
+from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.escaping import discord_time, line
 from bot.discord.interaction_claims import replying
 from bot.domain.costs import Quota, QuotaKey, Unit
@@ -68,53 +68,46 @@ async def limit(  # noqa: PLR0913  an argument for each option
 ) -> None:
     """Replace the limit of the same board, mode and person, or the quota of the same GPU time."""
     async with replying(interaction) as answer:
-        decision = await roles.admin_decision(interaction, reason)
-        context = context_of(interaction)
+        roles.require(interaction, roles.ADMIN)
         board = await _board(interaction, leaderboard_name)
         match most, minutes, gpu_seconds, dollars:
             case int(), int(), None, None:
                 _require_count(gpu, together=together)
-                end = None if days is None else context.clock.now() + timedelta(days=days)
+                now = context_of(interaction).clock.now()
+                end = None if days is None else now + timedelta(days=days)
                 wanted = RateLimit(most, timedelta(minutes=minutes), board, mode, until=end)
-                words = await _limit_count(interaction, wanted, reason, who)
+                words = await _set_limit(interaction, wanted, reason, who)
             case _ if days is not None:
                 raise UserError("usage", "`days` is only for a limit of submissions")
+            case _ if together and who is not None:
+                raise UserError("usage", "`together` is for all people; leave out `who`")
             case (None, None, int(amount), None) | (None, None, None, float(amount)):
                 unit = Unit.DOLLARS if gpu_seconds is None else Unit.SECONDS
                 key = _quota_key(unit, board, mode, gpu, together=together)
-                if together and who is not None:
-                    raise UserError("usage", "`together` is for all people; leave out `who`")
-                quota, identity = Quota(key, amount), await _limited_person(context, who, reason)
-                quota = await moderation.set_quota(context.store, decision, quota, identity)
-                words = f"GPU time is limited: {line(quota.words, 600)}."
+                words = await _set_limit(interaction, Quota(key, amount), reason, who)
             case _:
-                raise UserError(
-                    "usage",
-                    "give most and minutes for a number of submissions, or GPU seconds, or dollars",
-                )
+                how = "`most` and `minutes` for submissions, or `gpu_seconds`, or `dollars`"
+                raise UserError("usage", f"give {how}")
         await answer.conclude(words)
 
 
-async def _limit_count(
-    interaction: Interaction, wanted: RateLimit, reason: str, who: discord.User | None
+async def _set_limit(
+    interaction: Interaction, wanted: RateLimit | Quota, reason: str, who: discord.User | None
 ) -> str:
-    """Set a limit of everyone's submissions, or of one person's; return what it says."""
+    """Set a limit of everyone's submissions or GPU time, or of one person's; return its words."""
     decision = await roles.admin_decision(interaction, reason)
+    if who is not None and not reason:
+        raise UserError("usage", "give a reason, which this person is told")
     context = context_of(interaction)
-    identity = await _limited_person(context, who, reason)
+    identity = None if who is None else (await context.person(who)).identity
+    if isinstance(wanted, Quota):
+        quota = await moderation.set_quota(context.store, decision, wanted, identity)
+        whom = "" if who is None else f" of {line(who.name)}"
+        return f"GPU time{whom} is limited: {line(quota.words, 600)}."
     end = f", until {discord_time(wanted.until)}" if wanted.until else ""
     await moderation.set_limit(context.store, decision, wanted, identity)
     whom = "Each person" if who is None else line(who.name)
     return f"{whom} may submit at most {wanted.most} in {wanted.window_words}{end}."
-
-
-async def _limited_person(
-    context: DiscordContext, who: discord.User | None, reason: str
-) -> str | None:
-    """Return whom a limit is for; None without a person, UserError without a reason."""
-    if who is not None and not reason:
-        raise UserError("usage", "give a reason, which this person is told")
-    return None if who is None else (await context.person(who)).identity
 
 
 _What = Literal["submissions", "GPU seconds", "dollars"]

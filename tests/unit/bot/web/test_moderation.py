@@ -90,7 +90,7 @@ async def test_the_gpu_time_of_a_person_is_limited_on_their_page(
     answer = await root.post("/admin/limit-time", form | {"unit": "dollars"})
     assert answer.status_code == 303, answer.text
     text = await root.text(answer.headers["Location"])
-    assert "This person&#39;s $2.50 a day (a &lt;b&gt;flood)" in text
+    assert "The personal limit of $2.50 a day (a &lt;b&gt;flood)" in text
     wrong = await root.post("/admin/limit-time", form | {"most": "much"})
     assert wrong.status_code == 400
     assert 'value="much"' in wrong.text
