@@ -58,8 +58,8 @@ class SourceVisibility(StrEnum):
             words = "After the deadline, everyone who sees the board may read your source."
         else:
             words = (
-                "Only you and admins may read your source. The board has no deadline; if it gets "
-                "one, everyone who sees the board may read your source after it."
+                "Only you and admins may read your source. If the board gets a deadline, everyone "
+                "who sees it may read your source after that."
             )
         return f"{words} Exports of the board for research include it."
 

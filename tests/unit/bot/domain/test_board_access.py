@@ -82,6 +82,6 @@ def test_only_a_board_with_a_deadline_speaks_of_it_as_certain(source: SourceVisi
     assert "After the deadline" not in without
     if source is SourceVisibility.AFTER_DEADLINE:
         assert with_end.startswith("After the deadline, everyone who sees the board may read")
-        assert without.startswith("Only you and admins may read your source. The board has no")
+        assert without.startswith("Only you and admins may read your source. If the board")
     else:
         assert with_end == without
