@@ -78,16 +78,16 @@ async def limit(  # noqa: PLR0913  an argument for each option
                 wanted = RateLimit(most, timedelta(minutes=minutes), board, mode, until=end)
                 words = await _set_limit(interaction, wanted, reason, who)
             case _ if days is not None:
-                raise UserError("usage", "`days` is only for a limit of submissions")
+                raise UserError("usage", "'days' is only for a limit of submissions")
             case _ if together and who is not None:
-                raise UserError("usage", "`together` is for all people; leave out `who`")
+                raise UserError("usage", "'together' is for all people; leave out 'who'")
             case (None, None, int(amount), None) | (None, None, None, float(amount)):
                 unit = Unit.DOLLARS if gpu_seconds is None else Unit.SECONDS
                 key = _quota_key(unit, board, mode, gpu, together=together)
                 words = await _set_limit(interaction, Quota(key, amount), reason, who)
             case _:
-                how = "`most` and `minutes` for submissions, or `gpu_seconds`, or `dollars`"
-                raise UserError("usage", f"give {how}")
+                how = "give most and minutes for submissions, or GPU seconds, or dollars"
+                raise UserError("usage", how)
         await answer.conclude(words)
 
 
@@ -153,7 +153,7 @@ async def unlimit(  # noqa: PLR0913  an argument for each option
 
 def _require_count(gpu: str | None, *, together: bool) -> None:
     if gpu is not None or together:
-        raise UserError("usage", "leave out `gpu` and `together`: they are only for GPU time")
+        raise UserError("usage", "leave out 'gpu' and 'together': they are only for GPU time")
 
 
 def _quota_key(
