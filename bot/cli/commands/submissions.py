@@ -145,7 +145,7 @@ async def _cancel(
     line: CommandLine, where: Where, submission: SubmissionId, reason: str | None
 ) -> tuple[int, bool]:
     """Return how many jobs are stopped, and whether the submission has ended."""
-    async with line.client_for_person(where, may_be_new=False) as client:
+    async with line.client_for_person(where, may_be_new=reason is not None) as client:
         jobs = await client.cancel(submission, reason)
         return jobs, (await client.status(submission)).is_final
 
