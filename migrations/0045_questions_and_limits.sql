@@ -25,3 +25,11 @@ alter table rate_limits
 comment on column rate_limits.person is 'The only person whom it limits; null: each person';
 comment on column rate_limits.reason is 'What that person is told';
 comment on column rate_limits.until is 'When it ends by itself; null: not until it is removed';
+
+alter table gpu_quotas
+    add column person bigint references people (id),
+    add column reason text not null default '',
+    drop constraint gpu_quotas_unit_each_person_board_gpu_key,
+    add unique nulls not distinct (unit, each_person, board, gpu, person);
+comment on column gpu_quotas.person is 'The only person whom it limits; null: everyone';
+comment on column gpu_quotas.reason is 'What that person is told';

@@ -1054,10 +1054,14 @@ create table gpu_quotas (
     board       bigint references boards (id) on delete cascade,
     gpu         text,
     most        double precision not null check (most > 0 and most < 'infinity'),
-    unique nulls not distinct (unit, each_person, board, gpu)
+    person      bigint references people (id),
+    reason      text not null default '',
+    unique nulls not distinct (unit, each_person, board, gpu, person)
 );
 comment on table gpu_quotas is 'The most GPU time of a day (UTC); null covers every board, or all GPU types together';
 comment on column gpu_quotas.each_person is 'Whether each person has it, or all people together';
+comment on column gpu_quotas.person is 'The only person whom it limits; null: everyone';
+comment on column gpu_quotas.reason is 'What that person is told';
 
 create table gpu_time (
     job        bigint not null,

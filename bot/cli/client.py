@@ -11,7 +11,7 @@ from bot.domain.api.boards import ExportEnd, ExportPiece
 from bot.domain.board import Board, Viewer
 from bot.domain.competition import Competition, CompetitionStandings
 from bot.domain.costs import CostReport
-from bot.domain.errors import StoreError
+from bot.domain.errors import StoreError, UserError
 from bot.domain.finals import Final, FinalRequest
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
@@ -73,8 +73,8 @@ class Client(Protocol):
     async def rerun(self, number: SubmissionId, mode: Mode | None) -> SubmissionId:
         """Submit the source of an earlier submission again, perhaps in another mode."""
 
-    async def cancel(self, number: SubmissionId) -> int:
-        """Stop a submission; return how many unfinished jobs it had."""
+    async def cancel(self, number: SubmissionId, reason: str | None) -> int:
+        """Stop a submission; return how many unfinished jobs it had. A reason is an admin's."""
 
     async def withdraw(self, number: SubmissionId, reason: str) -> None:
         """Take a submission off its board permanently; its result stays."""
@@ -186,8 +186,13 @@ class LocalClient:
         request = RerunRequest(self.viewer, number, mode)
         return (await rerun(self.podium.store, self.podium.clock, request)).id
 
-    async def cancel(self, number: SubmissionId) -> int:
-        return await cancel(self.podium.store, self.viewer, number)
+    async def cancel(self, number: SubmissionId, reason: str | None) -> int:
+        if reason is None:
+            return await cancel(self.podium.store, self.viewer, number)
+        if not self.viewer.sees_all:
+            raise UserError("not-allowed", "only an admin may cancel another person's submission")
+        decision = moderation.Decision(self.viewer.person, reason)
+        return await moderation.cancel(self.podium.store, decision, number)
 
     async def withdraw(self, number: SubmissionId, reason: str) -> None:
         await moderation.withdraw(self.podium.store, self.viewer, reason, number)

@@ -192,8 +192,9 @@ async def wait_for_result(
 async def _report_stored(line: CommandLine, client: "Client", number: SubmissionId) -> None:
     """Print at once who may read the source, and the submission's warning."""
     with suppress(StoreError):  # the follower waits for Podium, with its own limit
-        submission = (await client.status(number)).submission
-        line.say(f"submission #{number} is stored. {submission.consent.statement}")
+        status = await client.status(number)
+        submission, deadline = status.submission, status.board.deadline
+        line.say(f"submission #{number} is stored. {submission.consent.statement(deadline)}")
         if submission.warning:
             line.say(f"warning: {submission.warning}")
 

@@ -13,12 +13,13 @@ from typing import Any, Self
 import discord
 from typing_extensions import override
 
+from bot.discord import options
 from bot.discord.channels import display_for
 from bot.discord.context import FRONT_END, Interaction, context_of, interaction_key
 from bot.discord.escaping import plain
-from bot.discord.interaction_claims import replying
+from bot.discord.interaction_claims import direct_response, replying
 from bot.discord.responses import InteractionReply
-from bot.discord.roles import admin_decision, viewer_of
+from bot.discord.roles import ADMIN, admin_decision, require, viewer_of
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PublicationId, SubmissionId
@@ -97,8 +98,28 @@ class SubmissionButton(discord.ui.DynamicItem[discord.ui.Button[Any]], template=
 
     @override
     async def callback(self, interaction: Interaction) -> None:
+        if self.action is SubmissionAction.STOP:
+            async with direct_response(interaction):
+                require(interaction, ADMIN)
+                await interaction.response.send_modal(_StopForm(self.submission))
+            return
         async with replying(interaction) as answer:
             await _ACTIONS[self.action](answer, self.submission)
+
+
+class _StopForm(discord.ui.Modal):
+    """A form that asks an admin why they cancel a submission."""
+
+    reason: options.FormField = options.text_field("Reason, shown to its owner", required=False)
+
+    def __init__(self, submission: SubmissionId) -> None:
+        super().__init__(title=f"Cancel submission #{submission}")
+        self.submission = submission
+
+    @override
+    async def on_submit(self, interaction: Interaction) -> None:
+        async with replying(interaction) as answer:
+            await stop(answer, self.submission, options.typed_into(self.reason))
 
 
 async def cancel(answer: InteractionReply, submission: SubmissionId) -> None:
@@ -110,7 +131,7 @@ async def cancel(answer: InteractionReply, submission: SubmissionId) -> None:
     await answer.conclude(f"Stopping submission #{submission}.")
 
 
-async def stop(answer: InteractionReply, submission: SubmissionId, reason: str = "") -> None:
+async def stop(answer: InteractionReply, submission: SubmissionId, reason: str) -> None:
     """Cancel anyone's submission, as an admin."""
     decision = await admin_decision(answer.interaction, reason)
     store = context_of(answer.interaction).store
@@ -148,7 +169,9 @@ async def show_details(answer: InteractionReply, submission: SubmissionId) -> No
 async def say_stored(answer: InteractionReply, stored: Submission, head: str = "") -> None:
     """Confirm that a submission is stored; its display then continues in this answer."""
     answer.is_followed = True
-    await answer.say(f"{head}{stored_message(stored)} {stored.consent.statement}")
+    board = await context_of(answer.interaction).store.boards.get(stored.board)
+    stated = stored.consent.statement(None if board is None else board.deadline)
+    await answer.say(f"{head}{stored_message(stored)} {stated}")
 
 
 def stored_message(submission: Submission) -> str:
@@ -167,7 +190,6 @@ _ACTIONS: dict[SubmissionAction, Callable[[InteractionReply, SubmissionId], Awai
     SubmissionAction.RANKED: partial(run_again, mode=Mode.RANKED),
     SubmissionAction.SOURCE: show_source,
     SubmissionAction.DETAILS: show_details,
-    SubmissionAction.STOP: stop,
 }
 
 

@@ -10,7 +10,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict
 
 from bot.discord.context import FRONT_END, DiscordContext, Interaction, interaction_key
-from bot.discord.roles import PURPOSES, guild_key, make_role
+from bot.discord.roles import PURPOSES, guild_key, make_role, user_credential
 from bot.domain.errors import StoreError, UserError
 from bot.domain.submission import NewDisplay
 
@@ -71,6 +71,22 @@ def home_channel(interaction: Interaction) -> int:
     """Return an interaction's channel; for a thread, the channel that the thread is in."""
     channel = interaction.channel
     return channel.parent_id if isinstance(channel, discord.Thread) else interaction.channel_id or 0
+
+
+OPEN_CONVERSATION = "open a direct message to me and use any command in it"
+"""What a person does to get direct messages."""
+
+
+async def direct_messages(
+    client: discord.Client, context: DiscordContext, user: int
+) -> discord.PartialMessageable | None:
+    """Return the direct messages with a user; None if that user has never begun them.
+
+    The bot never begins any: Discord blocks bots that begin many. Nothing else may send some.
+    """
+    person = await context.store.people.find(user_credential(user))
+    found = None if person is None else await context.store.displays.conversation(person.id)
+    return None if found is None else client.get_partial_messageable(int(found))
 
 
 EDIT_INTERVAL_S = 1.5

@@ -50,13 +50,13 @@ RETRY_INTERVAL_S = 0.2
 LASTING = "podium:"
 """The start of the ids of buttons that every process of the bot handles."""
 DATABASE_UNAVAILABLE = (
-    "The database is unavailable, so nothing is stored yet. I will keep trying for half a "
-    "minute. If this message has not changed within a minute, run the command again."
+    f"{responses.MARK} The database is unavailable, so nothing is stored yet. I will keep trying "
+    "for half a minute. If this message has not changed within a minute, run the command again."
 )
 WILL_RUN_LATER = (
-    "{what} is temporarily unavailable. Your request is saved and will run when it is "
-    "available again. This message will then be updated; you do not need to run the "
-    "command again."
+    responses.MARK + " {what} is temporarily unavailable. Your request is saved and will run when "
+    "it is available again; you do not need to run the command again. This message is updated if "
+    "that takes less than 15 minutes. Later, `/leaderboard show-personal` lists what you submitted."
 )
 _log = structlog.get_logger(__name__)
 
@@ -94,6 +94,7 @@ async def _claimed(answer: InteractionReply) -> AsyncIterator[InteractionReply]:
         claim = InteractionClaim.of(interaction, request_json(interaction))
         answer.save = claim.save_outcome
         await claim.begin(answer)
+        await _note_conversation(interaction)
         done = False
         try:
             async with claim.renewed():
@@ -110,6 +111,16 @@ async def _claimed(answer: InteractionReply) -> AsyncIterator[InteractionReply]:
             return
         pause = timedelta() if interaction.client.is_closed() else claim.context.lease
         await claim.end(done=done, pause=pause, keep_token=answer.is_followed)
+
+
+async def _note_conversation(interaction: Interaction) -> None:
+    """Store where the person has begun direct messages; only there may the bot send any."""
+    if interaction.guild_id is not None:
+        return
+    context = context_of(interaction)
+    with suppress(StoreError):  # the next command notes it
+        person = await context.person(interaction.user)
+        await context.store.displays.save_conversation(person.id, str(interaction.channel_id))
 
 
 @asynccontextmanager
@@ -161,7 +172,7 @@ async def answer_unhandled(interaction: Interaction, known: Iterable[re.Pattern[
         return
     with suppress(responses.SupersededError):
         async with replying(interaction) as answer:
-            await answer.say(EXPIRED)
+            await answer.say(f"{responses.MARK} {EXPIRED}")
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ import discord
 import structlog
 
 from bot.discord import roles
+from bot.discord.channels import direct_messages
 from bot.discord.context import FRONT_END, DiscordContext
 from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line, markdown, with_discord_times
 from bot.domain.board import Board
@@ -110,15 +111,8 @@ class NotificationSender:
             return "not wanted any more, or not for this addressee"
         text = (await self._text(notification))[:MESSAGE_LIMIT]
         if not delivery.doubtful or not await self._was_sent(reader.channel, text):
-            sent = await reader.channel.send(text, nonce=f"news-{delivery.id}")
-            await self._note_conversation(notification.addressee, sent.channel.id)
+            await reader.channel.send(text, nonce=f"news-{delivery.id}")
         return None
-
-    async def _note_conversation(self, addressee: str, channel: int) -> None:
-        """Store that a person has a conversation with the bot, which reports may then use."""
-        person = await self.context.store.people.find(addressee)
-        if person is not None:
-            await self.context.store.displays.save_conversation(person.id, str(channel))
 
     async def _text(self, notification: Notification) -> str:
         """Return the text, with a deadline in each reader's own time zone."""
@@ -142,12 +136,14 @@ class NotificationSender:
             return None
         return _Reader(channel, frozenset({roles.guild_credential(channel.guild.id)}))
 
-    async def _person(self, delivery: Delivery, user: int) -> _Reader:
+    async def _person(self, delivery: Delivery, user: int) -> _Reader | None:
+        channel = await direct_messages(self.client, self.context, user)
+        if channel is None:
+            return None
         number = delivery.notification.board
         board = None if number is None else await self.context.store.boards.get(number)
         wanted = frozenset[str]() if board is None else board.access.credentials
         held = await roles.credentials_elsewhere(self.client, user, wanted)
-        channel = await self.client.create_dm(discord.Object(user))
         return _Reader(channel, held | {roles.user_credential(user)})
 
     async def _was_sent(self, channel: discord.abc.Messageable, text: str) -> bool:

@@ -16,14 +16,14 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.discord import channels
 from bot.discord.buttons import board_buttons, check_buttons
-from bot.discord.context import FRONT_END, DiscordContext, Interaction
+from bot.discord.context import FRONT_END, DiscordContext, Interaction, context_of
 from bot.discord.draw import message_drafts
 from bot.discord.escaping import MESSAGE_LIMIT, line
 from bot.discord.notifications import announcement, closing_line
 from bot.discord.responses import as_files, is_temporary
 from bot.discord.roles import channel_credentials
 from bot.domain.board import Board
-from bot.domain.errors import StoreError
+from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import BoardId
 from bot.domain.publication import PublishChange
 from bot.domain.tasks.grading import HOW_TO_CHOOSE
@@ -64,6 +64,24 @@ class PublicationThread(BaseModel):
     def of_interaction(cls, interaction: Interaction) -> "PublicationThread":
         """Return the state of a new publication, before anything is sent."""
         return cls(channel=channels.home_channel(interaction), user=interaction.user.id)
+
+
+async def require_private_place(interaction: Interaction) -> str:
+    """Return where the person can follow a publication; UserError if the bot may not write there.
+
+    Outside of private threads it may write only to people who have begun direct messages.
+    """
+    client, context = interaction.client, context_of(interaction)
+    channel = await channels.channel_of(client, channels.home_channel(interaction))
+    if channel is not None and channels.has_private_threads(channel):
+        return "your private thread"
+    if await channels.direct_messages(client, context, interaction.user.id) is not None:
+        return "our direct messages"
+    raise UserError(
+        "no-private-place",
+        "I can neither create a private thread here nor begin direct messages with you: "
+        f"{channels.OPEN_CONVERSATION}, then run this one again",
+    )
 
 
 def run_publications(
@@ -156,7 +174,10 @@ class PublicationPoster:
             await channel.get_partial_message(self.thread.live).edit(content=text, view=view)
 
     async def _private_channel(self) -> discord.PartialMessageable:
-        """Return a private thread for the person, or direct messages if none can be created."""
+        """Return a private thread for the person, or direct messages if none can be created.
+
+        ClientException if there are no direct messages either.
+        """
         if self.thread.thread is None:
             name = f"Check {self.held.publication.id}: {self._name}"
             thread = await channels.private_thread(
@@ -171,8 +192,10 @@ class PublicationPoster:
 
     async def _use_direct_messages(self) -> None:
         """Switch to direct messages, and send again there what was sent so far."""
-        conversation = await self.client.create_dm(discord.Object(self.thread.user))
-        await self._record(thread=conversation.id, direct=True, live=None, told=0)
+        found = await channels.direct_messages(self.client, self.context, self.thread.user)
+        if found is None:
+            raise discord.ClientException("no private thread, and no direct messages with them")
+        await self._record(thread=found.id, direct=True, live=None, told=0)
 
     async def _send_outcome(self, state: PublicationState, outcome: PublicationOutcome) -> None:
         """Send the outcome to the person, by direct message if Discord refuses the thread."""
@@ -230,7 +253,6 @@ class PublicationPoster:
 
     async def _announce_new(self, board: Board) -> None:
         nonce = f"{self._nonce}-news"
-        private = await self._private_channel()
         version = await self.context.store.boards.version(board.task_version)
         if version is None:
             return
@@ -243,6 +265,7 @@ class PublicationPoster:
             view = board_buttons(board, 1, rejudge=False)
             await channel.send(announcement(board, version.definition), view=view, nonce=nonce)
             return
+        private = await self._private_channel()
         notice = f"The board is not announced in <#{self.thread.channel}>: {why}."
         await private.send(f"{notice} {closing_line(board.deadline)}", nonce=nonce)
 

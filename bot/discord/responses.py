@@ -15,9 +15,10 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.context import Interaction
+from bot.discord.channels import direct_messages
+from bot.discord.context import Interaction, context_of
 from bot.discord.draw import MessageDraft, message_drafts, with_pictures
-from bot.discord.escaping import plain, with_discord_times
+from bot.discord.escaping import MESSAGE_LIMIT, plain, with_discord_times
 from bot.domain.errors import StoreError, UserError
 from bot.reports.blocks import Attachment, Report
 from runners.contract.runner import RunnerError
@@ -40,7 +41,7 @@ class InteractionReply:
     """An acknowledged interaction; its first message fills the acknowledgement, others follow.
 
     Filling it twice is harmless. When the interaction can no longer be answered, the person gets a
-    direct message.
+    direct message if there are any with them.
     """
 
     interaction: Interaction
@@ -52,8 +53,8 @@ class InteractionReply:
     """Stores an outcome before it is sent."""
 
     async def say(self, text: str, view: discord.ui.View | None = None) -> None:
-        """Send one short message, already escaped."""
-        await self._send(MessageDraft(text), view)
+        """Send one short message, already escaped; the commands that it names become links."""
+        await self._send(MessageDraft(_linked(text)), view)
 
     async def conclude(self, outcome: str | Report) -> None:
         """Send the outcome of a change.
@@ -61,7 +62,7 @@ class InteractionReply:
         A short outcome is stored first: if this process ends, the next one only sends it.
         """
         drafts = message_drafts(outcome) if isinstance(outcome, Report) else ()
-        drafts = drafts or (MessageDraft(str(outcome)),)
+        drafts = drafts or (MessageDraft(_linked(str(outcome))),)
         if self.save is not None and len(drafts) == 1 and not drafts[0].files:
             await self.save(self, drafts[0].content)
         await self.show_all(drafts)
@@ -117,14 +118,16 @@ class InteractionReply:
             )
 
     async def _send_direct(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
+        asked = self.interaction
+        channel = await direct_messages(asked.client, context_of(asked), asked.user.id)
+        shown = discord.utils.MISSING if view is None else view
         try:
-            await self.interaction.user.send(
-                draft.content,
-                files=as_files(draft.files),
-                view=discord.utils.MISSING if view is None else view,
-            )
-        except discord.Forbidden:
-            _log.warning("a reply was not sent", action="untold")
+            if channel is not None:
+                await channel.send(draft.content, files=as_files(draft.files), view=shown)
+                return
+        except (discord.Forbidden, discord.NotFound):
+            pass  # they have closed them since
+        _log.warning("a reply was not sent", action="untold")
 
 
 def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
@@ -139,9 +142,9 @@ async def try_to_say(answer: InteractionReply, message: str) -> bool:
     """Send a message or log why it was not sent; return False if a retry may succeed."""
     try:
         await answer.say(message[:2000])
-    except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+    except (discord.DiscordException, aiohttp.ClientError, OSError, StoreError) as error:
         _log.warning("a reply was not sent", action="untold", words=message, error=repr(error))
-        return not is_temporary(error)
+        return not (isinstance(error, StoreError) or is_temporary(error))
     return True
 
 
@@ -155,7 +158,8 @@ COMMAND_IDS: dict[str, int] = {}
 """The ids of the published commands by name, for links to them."""
 _COMMAND = re.compile(r"`/(?P<path>(?P<name>[a-z-]+)(?: [a-z-]+){0,2})`")
 _WORD = re.compile(r"[a-z]+(?=[ ,])")
-_MARK = "⚠️"
+MARK = "⚠️"
+"""The beginning of every message about what went wrong."""
 
 
 def is_worth_logging(record: logging.LogRecord) -> bool:
@@ -180,7 +184,7 @@ def error_message(error: BaseException) -> str | None:
             text = plain(str(original))
         case _:
             text = _internal_error(original)
-    return f"{_MARK} {text[:1].upper()}{text[1:]}" if _WORD.match(text) else f"{_MARK} {text}"
+    return f"{MARK} {text[:1].upper()}{text[1:]}" if _WORD.match(text) else f"{MARK} {text}"
 
 
 def _with_links(text: str, escape: Callable[[str], str]) -> str:
@@ -192,6 +196,12 @@ def _with_links(text: str, escape: Callable[[str], str]) -> str:
             parts += [escape(text[end : found.start()]), f"</{found['path']}:{number}>"]
             end = found.end()
     return "".join([*parts, escape(text[end:])])
+
+
+def _linked(text: str) -> str:
+    """Return an escaped text with links to commands, if it still fits a message."""
+    linked = _with_links(text, str)
+    return linked if len(linked) <= MESSAGE_LIMIT else text
 
 
 def _internal_error(error: BaseException) -> str:

@@ -187,7 +187,6 @@ async def viewer_of(interaction: Interaction) -> Viewer:
             *(each.access.credentials for each in await context.store.boards.all())
         )
         credentials |= await credentials_elsewhere(interaction.client, user.id, wanted)
-        await context.store.displays.save_conversation(account.id, str(interaction.channel_id))
     return Viewer(account.id, credentials, sees_all=has_role(interaction, ADMIN))
 
 

@@ -13,7 +13,7 @@ import discord
 from typing_extensions import override
 
 from bot.discord.context import Interaction, context_of
-from bot.discord.interaction_claims import replacing
+from bot.discord.interaction_claims import replacing, replying
 from bot.discord.options import MOST_CHOICES, MOST_MENUS, gpu_menu, offered_values, split_into_menus
 from bot.discord.roles import viewer_of
 from bot.domain.ids import BoardId, PersonId
@@ -21,6 +21,7 @@ from bot.domain.leaderboard import Season
 from bot.reports import short
 from bot.reports.blocks import Report, Text
 from bot.reports.charts import season_chart
+from bot.reports.confirmations import finals_report
 from bot.services import lookup, standings
 
 MAX_GPUS_AT_ONCE = 5
@@ -36,21 +37,24 @@ class PageDirection(StrEnum):
     """To the lower ranks."""
     MINE = "mine"
     """To the rank of the person who presses it."""
+    FINAL = "final"
+    """To the table of the final."""
 
 
 _LABELS = {
     PageDirection.PREVIOUS: "Previous",
     PageDirection.NEXT: "Next",
     PageDirection.MINE: "My place",
+    PageDirection.FINAL: "Final",
 }
 
 
 class PageButton(
     discord.ui.DynamicItem[discord.ui.Button[Any]],
-    template=r"podium:page:(?P<direction>previous|next|mine):(?P<board>[0-9]{1,18}):"
+    template=r"podium:page:(?P<direction>previous|next|mine|final):(?P<board>[0-9]{1,18}):"
     r"(?P<page>[0-9]{1,6}):(?P<gpu>.{1,32})",
 ):
-    """Shows the previous or next page, or the viewer's own; the first page is 0."""
+    """Shows the previous or next page, the viewer's own, or the final; the first page is 0."""
 
     def __init__(
         self,
@@ -80,6 +84,12 @@ class PageButton(
 
     @override
     async def callback(self, interaction: Interaction) -> None:
+        if self.direction is PageDirection.FINAL:
+            async with replying(interaction) as answer:
+                found = (await _season(interaction, self.board, self.gpu))[0].leaderboard
+                ended = () if found.final is None else (found.final,)
+                await answer.show(finals_report(found.board.name, ended))
+            return
         async with replacing(interaction) as answer:
             season, person = await _season(interaction, self.board, self.gpu)
             page: int | None = self.page
@@ -228,4 +238,7 @@ def page_view(season: Season, page: int) -> discord.ui.View:
         view.add_item(PageButton(PageDirection.PREVIOUS, board.id, gpu, before, disabled=page == 0))
         view.add_item(PageButton(PageDirection.NEXT, board.id, gpu, after, disabled=end))
         view.add_item(PageButton(PageDirection.MINE, board.id, gpu, 0))
+    final = season.leaderboard.final
+    if final is not None and final.rows is not None:
+        view.add_item(PageButton(PageDirection.FINAL, board.id, gpu, 0))
     return view

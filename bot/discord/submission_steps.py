@@ -181,7 +181,7 @@ class ThreadUpdater:
         except discord.HTTPException as error:
             if is_temporary(error):
                 raise
-            again_s = await self._fall_back(shown, owner, status, error)
+            again_s = await self._fall_back(shown, owner, error)
         if again_s is not None:
             return DisplayProgress(again_s=again_s)
         if not status.is_settled:
@@ -219,7 +219,7 @@ class ThreadUpdater:
             if channel is not None:
                 await self._threads.use(channel.guild, status.board, person, state.thread)
         elif channel is None or not channels.has_private_threads(channel):
-            await self._use_direct_messages(shown, owner, status)
+            await self._use_direct_messages(shown, owner)
         else:
             reader = person, state.user
             thread = await self._threads.private(channel, status.board, reader, shown.lost)
@@ -230,7 +230,6 @@ class ThreadUpdater:
         self,
         shown: DisplayedSubmission,
         owner: str,
-        status: SubmissionStatus,
         error: discord.HTTPException,
     ) -> float:
         """Try again, in another thread or in direct messages; else the report can be requested."""
@@ -246,23 +245,18 @@ class ThreadUpdater:
             shown.lost, shown.live_text = state.thread, ""
             await self._writer.record(shown, owner, thread=None, live=None, first=0, reported=0)
         else:
-            await self._use_direct_messages(shown, owner, status)
+            await self._use_direct_messages(shown, owner)
         return _RETRY_S
 
-    async def _use_direct_messages(
-        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
-    ) -> None:
-        """Switch to direct messages if the person and the bot have exchanged some before.
-
-        Discord blocks bots that begin many conversations.
-        """
-        conversation = await self.context.store.displays.conversation(status.submission.person)
-        if conversation is None:
+    async def _use_direct_messages(self, shown: DisplayedSubmission, owner: str) -> None:
+        """Switch to direct messages if there are some; else the report can be requested."""
+        found = await channels.direct_messages(self.client, self.context, shown.state.user)
+        if found is None:
             await self._writer.record(shown, owner, unseen=True)
             return
         shown.live_text = ""
         sent = {"live": None, "first": 0, "reported": 0}
-        await self._writer.record(shown, owner, direct=int(conversation), **sent)
+        await self._writer.record(shown, owner, direct=found.id, **sent)
 
     async def _has_live(
         self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus

@@ -12,7 +12,7 @@ import structlog
 
 from bot.discord.context import FRONT_END, DiscordContext
 from bot.discord.interaction_claims import RESUMED, ResumedInteraction
-from bot.discord.responses import InteractionReply, is_temporary
+from bot.discord.responses import MARK, InteractionReply, is_temporary
 from bot.domain.errors import StoreError, UserError
 from bot.domain.records import REQUEST_TTL, OpenRequest
 from bot.domain.submission import IdempotencyKey
@@ -25,7 +25,8 @@ EXPIRED_FOR = timedelta(seconds=5)
 """How long after the end of its lease an interaction is taken over: its holder may be slow."""
 MAX_ATTEMPTS = 3
 GIVEN_UP = (
-    "Your command failed: {why}. See what `/leaderboard show-personal` lists, then run it again."
+    MARK + " Your command failed: {why}. See what `/leaderboard show-personal` lists, then run it "
+    "again."
 )
 _log = structlog.get_logger(__name__)
 

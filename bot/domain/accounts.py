@@ -139,7 +139,7 @@ def needs_token() -> UserError:
     return UserError(
         "bad-token",
         "this needs a token: send Authorization: Bearer TOKEN. Create one on your page /me, "
-        "with /profile link on Discord, or with `podium token create --person NAME` on the server",
+        "with `/profile link` on Discord, or by `podium token create --person NAME` on the server",
     )
 
 

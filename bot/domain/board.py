@@ -48,13 +48,19 @@ class SourceVisibility(StrEnum):
     NEVER = "never"
     """Not even after the deadline."""
 
-    @property
-    def statement(self) -> str:
-        """Return the statement to which a submitter agrees."""
+    def statement(self, deadline: datetime | None) -> str:
+        """Return the statement to which a submitter agrees, on a board with this deadline."""
         if self is SourceVisibility.NEVER:
             return "Only you and admins may read your source."
-        when = "After the deadline, everyone" if self is not SourceVisibility.ALWAYS else "Everyone"
-        words = f"{when} who sees the board may read your source."
+        if self is SourceVisibility.ALWAYS:
+            words = "Everyone who sees the board may read your source."
+        elif deadline is not None:
+            words = "After the deadline, everyone who sees the board may read your source."
+        else:
+            words = (
+                "Only you and admins may read your source. If the board gets a deadline, everyone "
+                "who sees it may read your source after that."
+            )
         return f"{words} Exports of the board for research include it."
 
 

@@ -11,6 +11,7 @@ from datetime import date, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
+from bot.domain.accounts import Person
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PersonId
 from bot.domain.times import show_span
@@ -165,6 +166,8 @@ class QuotaKey:
     """Whether each person has the quota, or all people have it together."""
     board: BoardId | None = None
     gpu: str | None = None
+    person: PersonId | None = None
+    """The only person whom it limits; None limits everyone."""
 
 
 MOST_QUOTA = 1e9
@@ -177,6 +180,8 @@ class Quota:
 
     key: QuotaKey
     most: float
+    reason: str = ""
+    """What the person is told, if it limits only one."""
 
     def __post_init__(self) -> None:
         if not 0 < self.most <= MOST_QUOTA:
@@ -187,17 +192,20 @@ class Quota:
         """Return the quota in words, such as `each person's 600 s a day on H100`."""
         key = self.key
         whose = "each person's" if key.each_person else "everyone's"
+        whose = "the personal limit of" if key.person else whose
         where = f" on {key.gpu}" if key.gpu else ""
         board = " for this leaderboard" if key.board else ""
-        return f"{whose} {key.unit.show(self.most)} a day{where}{board}"
+        why = f" ({self.reason})" if self.reason else ""
+        return f"{whose} {key.unit.show(self.most)} a day{where}{board}{why}"
 
 
 @dataclass(frozen=True, slots=True)
 class NamedQuota:
-    """A quota with the name of its board; None for one that covers every board."""
+    """A quota with the name of its board, if it covers only one, and the person, if only one."""
 
     quota: Quota
     board: str | None
+    person: Person | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +327,7 @@ def _amount(quota: Quota, prices: Prices, gpu: str, seconds: float) -> float:
 def _covers(key: QuotaKey, each: GpuTime, person: PersonId) -> bool:
     return (
         (not key.each_person or each.person == person)
+        and key.person in {None, each.person}
         and key.board in {None, each.board}
         and key.gpu in {None, each.gpu}
     )

@@ -310,8 +310,15 @@ def after_return(job: Job, now: datetime) -> Job:
     )
 
 
+def after_request(job: Job, now: datetime, why: str | None) -> Job:
+    """Return the unfinished job after a request to cancel it; `why` if that is not its owner's."""
+    if job.state is JobState.QUEUED:
+        return _end(replace(job, error=why), JobState.CANCELLED, now)
+    return replace(job, cancel_requested=True, error=why)
+
+
 def after_cancel(job: Job, now: datetime) -> Job:
-    """Return the updated job after a person stopped it."""
+    """Return the updated job after its worker has stopped it on request."""
     return _end(job, JobState.CANCELLED, now)
 
 
@@ -321,9 +328,9 @@ def _replace_lost_attempt(job: Job, error: str, now: datetime) -> Job:
 
 
 def _retry_or_end(job: Job, error: str, now: datetime, *, final: bool = False) -> Job:
+    if job.cancel_requested:  # what the request says about it stays
+        return _end(job, JobState.CANCELLED, now)
     failed = replace(job, error=error)
-    if job.cancel_requested:
-        return _end(failed, JobState.CANCELLED, now)
     if final or job.attempt >= job.max_attempts:
         return _end(failed, JobState.FAILED, now)
     return replace(failed, state=JobState.QUEUED, worker=None, run_at=now + backoff(job.attempt))

@@ -177,3 +177,20 @@ def _disclosed_message(evaluation: Evaluation) -> str:
         if case.status is CaseStatus.FAILED:
             return f"{evaluation.verdict} at {case.kind} {number} of the ranked run"
     return f"{evaluation.verdict} in the ranked run"
+
+
+_BY_ADMIN = "cancelled by an admin"
+_LONGEST_WHY = 300
+"""The most characters of an admin's reason that the owner is told."""
+
+
+def admin_cancel_words(reason: str) -> str:
+    """Return what the owner of a job reads after an admin has cancelled it."""
+    why = " ".join(reason.split())[:_LONGEST_WHY]
+    return f"{_BY_ADMIN}: {why}" if why else _BY_ADMIN
+
+
+def cancel_words(job: Job) -> str:
+    """Return the state of a job that has ended; of one that an admin cancelled, that and why."""
+    error = job.error or ""
+    return error if error.startswith(_BY_ADMIN) else job.state.value

@@ -76,8 +76,11 @@ class Jobs(Protocol):
     async def end_cancelled(self, job: JobId, fence: int, used_s: float = 0.0) -> bool:
         """End a running job that was stopped at a person's request; what it used counts."""
 
-    async def request_cancel(self, submission: SubmissionId) -> int:
-        """Cancel queued jobs at once and notify the workers of running ones; return how many."""
+    async def request_cancel(self, submission: SubmissionId, why: str | None = None) -> int:
+        """Cancel queued jobs at once and notify the workers of running ones; return how many.
+
+        `why` is what their owner is told if somebody else requests it.
+        """
 
     async def unfinished_of(self, person: PersonId) -> tuple[SubmissionId, ...]:
         """Return a person's submissions with a queued or running job."""

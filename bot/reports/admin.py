@@ -182,6 +182,9 @@ def _own_limit_row(each: records.NamedLimit, person: Person) -> tuple[str, ...]:
 def _quota_row(each: NamedQuota) -> tuple[str, ...]:
     key = each.quota.key
     whose = "each person" if key.each_person else "everyone"
+    if each.person is not None:
+        why = f" ({each.quota.reason})" if each.quota.reason else ""
+        whose = f"{each.person.name} ({each.person.identity}){why}"
     return each.board or "all boards", key.gpu or "all", whose, key.unit.show(each.quota.most)
 
 

@@ -13,7 +13,7 @@ from bot.domain.job import JobState
 from bot.domain.noise import too_noisy
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted, ended_early, judged
-from bot.domain.status import JobStatus, SubmissionStatus, numbered
+from bot.domain.status import JobStatus, SubmissionStatus, cancel_words, numbered
 from bot.domain.submission import SubmissionState
 from bot.domain.times import show_score, show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
@@ -261,7 +261,8 @@ def job_line(progress: JobStatus) -> Text:
                 Tone.BAD,
             )
         case JobState.CANCELLED | JobState.SUCCEEDED:
-            return Text(f"{job.gpu}: {job.state}", Tone.QUIET)
+            words = cancel_words(job)
+            return Text(f"{job.gpu}: {words}", Tone.QUIET if words == job.state else Tone.BAD)
 
 
 def outcome(progress: SubmissionStatus) -> Text:

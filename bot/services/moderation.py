@@ -1,4 +1,4 @@
-"""Decisions of admins and owners about people and submissions; the current limits."""
+"""Decisions of admins and owners about people and submissions."""
 
 import secrets
 from contextlib import AbstractAsyncContextManager
@@ -7,12 +7,11 @@ from datetime import datetime, timedelta
 
 from bot.domain.accounts import Person
 from bot.domain.board import Board, Viewer
-from bot.domain.costs import NamedQuota, Quota, QuotaKey
+from bot.domain.costs import Quota, QuotaKey
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.notifications import name_notification
-from bot.domain.records import NamedLimit, SubmissionRules
-from bot.domain.status import SubmissionStatus
+from bot.domain.status import SubmissionStatus, admin_cancel_words
 from bot.domain.submission import Ban, Exclusion, ExclusionKind, RateLimit
 from bot.ports import Clock, Store
 from bot.services.audit import audited
@@ -52,7 +51,7 @@ async def ban(
         why = f"because its submitter is banned ({decision.reason})"
         await tx.publications.cancel(person, why)
     for submission in unfinished:  # one by one: thousands of locks would make workers wait
-        await store.jobs.request_cancel(submission)
+        await store.jobs.request_cancel(submission, admin_cancel_words(decision.reason))
     return len(unfinished)
 
 
@@ -107,10 +106,14 @@ async def look(
 
 
 async def cancel(store: Store, decision: Decision, submission: SubmissionId) -> int:
-    """Cancel every unfinished job of anyone's submission; return how many there were."""
-    await find_submission(store, submission)
+    """Cancel every unfinished job of anyone's submission; return how many there were.
+
+    Its owner is told that an admin has cancelled it, with the reason if there is one.
+    """
+    found = await find_submission(store, submission)
+    why = None if found.person == decision.actor else admin_cancel_words(decision.reason)
     async with store.transaction() as tx:
-        stopped = await tx.jobs.request_cancel(submission)
+        stopped = await tx.jobs.request_cancel(submission, why)
         if stopped:
             subject = f"submission {submission}"
             await tx.audit.record(decision.actor, "cancel", subject, decision.reason)
@@ -247,14 +250,20 @@ async def drop_limit(
             raise UserError("no-limit", "this limit does not exist; list the limits first")
 
 
-async def set_quota(store: Store, decision: Decision, quota: Quota) -> Quota:
-    """Limit the GPU time of a day, of each person or of all together; return it as stored.
+async def set_quota(
+    store: Store, decision: Decision, quota: Quota, identity: str | None = None
+) -> Quota:
+    """Limit the GPU time of a day: of each person, of all together, or of one person; return it.
 
-    UserError for a GPU type that no board runs on.
+    UserError for a GPU type that no board runs on, and for one's own account.
     """
+    if identity is not None:
+        person = await _other_person(store, decision, identity)
+        key = replace(quota.key, each_person=True, person=person)
+        quota = replace(quota, key=key, reason=decision.reason)
     if quota.key.gpu is not None:
         quota = replace(quota, key=replace(quota.key, gpu=await _known_gpu(store, quota.key.gpu)))
-    subject = await _covered_time(store, quota.key)
+    subject = await _covered_time(store, quota.key, identity)
     async with _audited(
         store, decision, "quota", f"{quota.key.unit.show(quota.most)} a day, {subject}"
     ) as tx:
@@ -262,22 +271,27 @@ async def set_quota(store: Store, decision: Decision, quota: Quota) -> Quota:
     return quota
 
 
-async def drop_quota(store: Store, decision: Decision, key: QuotaKey) -> None:
-    """Remove the quota of exactly this key."""
+async def drop_quota(
+    store: Store, decision: Decision, key: QuotaKey, identity: str | None = None
+) -> None:
+    """Remove the quota of exactly this key, and of this person if there is one."""
+    if identity is not None:
+        key = replace(key, each_person=True, person=await _person_id(store, identity))
     if key.gpu is not None:
         limited = {each.key.gpu for each in await store.costs.quotas() if each.key.gpu}
         key = replace(key, gpu=find_gpu_type(key.gpu, sorted(limited)) or key.gpu)
-    subject = f"{key.unit}, {await _covered_time(store, key)}"
+    subject = f"{key.unit}, {await _covered_time(store, key, identity)}"
     async with _audited(store, decision, "unquota", subject) as tx:
         if not await tx.costs.drop_quota(key):
             raise UserError("no-limit", "this quota does not exist; list the limits first")
 
 
-async def _covered_time(store: Store, key: QuotaKey) -> str:
+async def _covered_time(store: Store, key: QuotaKey, identity: str | None) -> str:
     """Return which people, boards and GPU types a quota covers, in words."""
     board = None if key.board is None else await store.boards.get(key.board)
     where = "every board" if board is None else f"board {board.name}"
     who = "each person" if key.each_person else "all people together"
+    who = who if identity is None else f"person {identity}"
     return f"{who}, {where}, {key.gpu or 'all GPU types together'}"
 
 
@@ -319,25 +333,3 @@ async def _other_person(store: Store, decision: Decision, identity: str) -> Pers
     if person == decision.actor:
         raise UserError("own-account", "this is your own account; choose another person")
     return person
-
-
-async def submission_rules(store: Store) -> SubmissionRules:
-    """Return the current limits, quotas, pauses and bans."""
-    names: dict[BoardId | None, str] = {each.id: each.name for each in await store.boards.all()}
-    limits = await store.moderation.limits()
-    whom: dict[PersonId | None, Person | None] = {None: None}
-    for each in limits:
-        whom[each.person] = await store.people.get(each.person) if each.person else None
-    paused = await store.moderation.board_pauses()
-    bans = await store.moderation.bans()
-    people = [(await store.people.get(person), each) for person, each in bans.items()]
-    return SubmissionRules(
-        limits=tuple(NamedLimit(each, names.get(each.board), whom[each.person]) for each in limits),
-        pause=await store.moderation.pause_notice(),
-        boards={names[board]: notice for board, notice in paused.items() if board in names},
-        gpus=await store.moderation.gpu_pauses(),
-        bans=tuple((person, each) for person, each in people if person is not None),
-        quotas=tuple(
-            NamedQuota(each, names.get(each.key.board)) for each in await store.costs.quotas()
-        ),
-    )

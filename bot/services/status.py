@@ -257,7 +257,7 @@ def _hidden(submission: SubmissionId, board: Board, consent: SourceVisibility) -
     if board.access.source is SourceVisibility.NEVER:
         return UserError("hidden-source", f"{owned}, and its board never shows sources to others")
     if board.deadline is None:
-        message = f"{owned}; its board shows sources to others after its deadline, but has none"
+        message = f"{owned}; its board shows sources to others after a deadline, and has none yet"
         return UserError("hidden-source", message)
     when = show_deadline(board.deadline)
     message = f"{owned}; its board shows sources to others after {when}, its deadline"

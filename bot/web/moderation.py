@@ -21,6 +21,8 @@ DONE_MESSAGES = {
     ),
     "rejudging": "The submissions are being judged again; the standings fill as results come in.",
     "cancelled": "The submission is being cancelled.",
+    "time-limited": "The person's GPU time of a day is limited.",
+    "time-unlimited": "The limit of the person's GPU time is removed.",
 }
 """Messages after a decision, by `done` in the address, so that an address cannot inject text."""
 
@@ -39,6 +41,8 @@ class ModerationForms:
     may_ban: bool
     ban: str
     """Why the person is banned and until when; empty if they are not."""
+    limits: tuple[str, ...] = ()
+    """The limits of the person's own GPU time, in words."""
     may_reset: bool = False
     """Whether the person's name differs from their user name."""
     submission: int | None = None
@@ -55,7 +59,8 @@ async def moderation_of(
     browser = await browser_of(request)
     if person is None or browser is None or not browser.session.caller.sees_all:
         return None
-    ban = await context_of(request).store.moderation.ban_of(person.id)
+    store = context_of(request).store
+    ban, quotas = await store.moderation.ban_of(person.id), await store.costs.quotas()
     forms = ModerationForms(
         stamp=browser.stamp,
         back=request.url.path,
@@ -64,6 +69,7 @@ async def moderation_of(
         name=person.name,
         may_ban=_may_ban(browser, person),
         ban="" if ban is None else ban.words,
+        limits=tuple(each.words for each in quotas if each.key.person == person.id),
         may_reset=person.name_can_be_reset,
     )
     if reading is None or is_system_submission(reading.submission.id):

@@ -166,6 +166,26 @@ async def test_quotas_are_set_replaced_listed_and_dropped(scene: Scene) -> None:
     assert len(await costs.quotas()) == len(keys) - 1
 
 
+async def test_a_quota_of_one_person_holds_only_that_person_back(scene: Scene) -> None:
+    store = scene.store
+    bob = await store.people.ensure("local:bob", "Bob")
+    own = Quota(replace(EACH, person=bob.id), 60, "too *many* runs")
+    await store.costs.set_quota(Quota(own.key, 90))
+    await store.costs.set_quota(own)
+    assert await store.costs.quotas() == (own,)
+    for person in (bob, bob, scene.ada, scene.ada):
+        await scene.submit(person, limit_s=60)
+    assert len(await scene.claim(4)) == 3
+    running, waiting = (JobState.RUNNING, False), (JobState.QUEUED, True)
+    assert await states(scene) == [running, waiting, running, running]
+    held = (await store.submissions.to(scene.board.id))[1]
+    words = "which may still use the personal limit of 60 s a day (too *many* runs)"
+    assert words in (await scene.job(held.id)).waits
+    assert not await store.costs.drop_quota(EACH)
+    assert not await store.costs.drop_quota(replace(EACH, person=scene.ada.id))
+    assert await store.costs.drop_quota(own.key)
+
+
 async def test_a_job_waits_for_running_ones_and_starts_when_they_used_less(
     scene: Scene, clock: ManualClock
 ) -> None:

@@ -150,6 +150,23 @@ async def test_a_sign_of_life_tells_of_cancellation_and_leaves_out_what_is_lost(
     assert await queue.heartbeat([jobs[first.id]]) == ()
 
 
+@pytest.mark.parametrize("why", [None, "cancelled by an admin: it hangs"])
+async def test_who_has_cancelled_a_job_is_kept_with_it(
+    place: Place, queue: WorkerQueue, why: str | None
+) -> None:
+    stopped, failed = await place.submit(), await place.submit()
+    held = {job.submission: job for job in await queue.claim({CPU: 2})}
+    waiting = await place.submit()
+    for each in (stopped, failed, waiting):
+        assert await place.store.jobs.request_cancel(each.id, why) == 1
+        assert await place.store.jobs.request_cancel(each.id, "later") == 0
+    assert await queue.give_up(held[stopped.id], GiveUpReason.CANCELLED, "")
+    assert await queue.give_up(held[failed.id], GiveUpReason.FAILED, "the runner broke")
+    for each in (stopped, failed, waiting):
+        (job,) = await place.jobs(each)
+        assert (job.state, job.error) == (JobState.CANCELLED, why)
+
+
 async def test_steps_and_calls_of_a_held_job_are_noted(place: Place, queue: WorkerQueue) -> None:
     submission = await place.submit()
     (job,) = await queue.claim({CPU: 1})

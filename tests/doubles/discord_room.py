@@ -137,14 +137,14 @@ async def room(
     # The ids of interactions contain Discord's time, so the store needs the same time.
     clock = ManualClock(datetime.now(UTC)) if commands else ManualClock()
     store = MemoryStore(clock)
-    ada = (await store.people.ensure("discord:1", "ada")).id
-    published = await publish(store, clock, PublishRequest(ada), make_task())
     async with LocalDiscord(rates=Rates(scale), limits=limits) as server:
         guild = server.guild("gpu", permissions)
         channel = guild.create_channel("submissions")
         alice, bob = server.user("alice", guild), server.user("bob", guild)
         for person in (alice, bob):
             person.goes_to(channel)
+        ada = (await store.people.ensure(f"discord:{alice.id}", "ada")).id
+        published = await publish(store, clock, PublishRequest(ada), make_task())
         place = Place(store, clock, ada, published.board)
         made = _own_client(DiscordContext(store, clock), guild) if commands else _bare_client()
         async with _connected(server, made) as client:

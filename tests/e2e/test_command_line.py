@@ -92,6 +92,32 @@ def test_without_a_running_podium_submit_judges_by_itself(podium: Podium) -> Non
 
 
 @pytest.mark.slow
+def test_an_admin_cancels_with_a_reason_and_limits_the_gpu_time_of_one_person(
+    podium: Podium,
+) -> None:
+    assert podium("task", "publish", IDENTITY, "--gpu", "CPU", "--unchecked").returncode == 0
+    kernel = podium.file("k.py", "#!PODIUM leaderboard identity\n" + RIGHT)
+    assert podium("submit", kernel, "--no-wait", "--as", "ada").returncode == 0
+    assert podium("cancel", "1", "--as", "bob").returncode == 2
+    stopped = podium("cancel", "1", "--as", "bob", "--reason", "it hangs")
+    assert stopped.stdout == "submission #1: 1 job is being stopped\n"
+    assert "cancelled by an admin: it hangs" in podium("show", "1").stdout
+    ada = ("person", "limit", "local:ada", "--as", "bob", "--reason", "a flood")
+    assert "give either" in podium(*ada).stderr
+    words = "the personal limit of 1 s a day on CPU (a flood)"
+    limited = podium(*ada, "--gpu-seconds", "1", "--gpu", "cpu")
+    assert limited.stdout == f"GPU time is limited: {words}\n"
+    refused = podium("submit", kernel, "--as", "ada")
+    assert refused.returncode != 0
+    assert f"more than {words}" in refused.stderr
+    own = ("person", "limit", "local:bob", "--as", "bob", "--reason", "x", "--dollars", "1")
+    assert "your own account" in podium(*own).stderr
+    back = ("person", "unlimit", "local:ada", "--as", "bob")
+    assert "does not exist" in podium(*back).stderr
+    assert podium(*back, "--gpu", "CPU").stdout == "the limit is removed\n"
+
+
+@pytest.mark.slow
 def test_a_gpu_type_that_nobody_offers_is_said_and_the_submission_stays(podium: Podium) -> None:
     publish = ("task", "publish", IDENTITY, "--unchecked")
     assert podium(*publish, "--gpu", "CPU", "--gpu", "H100").returncode == 0

@@ -122,14 +122,17 @@ def cancel(
     ctx: typer.Context,
     submission: Annotated[int, typer.Argument(min=1, help="Submission number")],
     *,
+    reason: Annotated[
+        str | None, typer.Option(help="As an admin, cancel anyone's; its owner reads the reason")
+    ] = None,
     actor: Actor = None,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Cancel one of your submissions, queued or running."""
-    line = command_line(ctx)
-    jobs, ended = asyncio.run(_cancel(line, Where(data, server, actor), SubmissionId(submission)))
+    line, where = command_line(ctx), Where(data, server, actor)
+    jobs, ended = asyncio.run(_cancel(line, where, SubmissionId(submission), reason))
     if jobs:
         what = f": {'1 job is' if jobs == 1 else f'{jobs} jobs are'} being stopped"
     else:
@@ -138,10 +141,12 @@ def cancel(
     line.answer(f"submission #{submission}{what}", body, as_json=as_json)
 
 
-async def _cancel(line: CommandLine, where: Where, submission: SubmissionId) -> tuple[int, bool]:
+async def _cancel(
+    line: CommandLine, where: Where, submission: SubmissionId, reason: str | None
+) -> tuple[int, bool]:
     """Return how many jobs are stopped, and whether the submission has ended."""
-    async with line.client_for_person(where, may_be_new=False) as client:
-        jobs = await client.cancel(submission)
+    async with line.client_for_person(where, may_be_new=reason is not None) as client:
+        jobs = await client.cancel(submission, reason)
         return jobs, (await client.status(submission)).is_final
 
 

@@ -206,7 +206,8 @@ async def reset_name(interaction: Interaction, who: discord.User, reason: _Reaso
         person = await context.person(who)
         await moderation.reset_name(context.store, decision, person.identity)
         await answer.conclude(
-            f"The name {line(person.name)} is reset; boards show {line(person.handle)}."
+            f"The name {line(person.name)} is reset; boards show {line(person.handle)}. The person "
+            "is told by direct message if they have begun any with me."
         )
 
 
@@ -250,8 +251,9 @@ async def final(
             return
         gpus = ", ".join(line(each.gpu) for each in started)
         await answer.conclude(
-            f"The final of {name} on {gpus} has begun. `/leaderboard show` shows its progress; the "
-            "table goes to the board's page, and to everyone who is notified of records."
+            f"The final of {name} on {gpus} has begun. `/leaderboard show` shows its progress and, "
+            "at its end, its table, by the button *Final*. The table is also on the board's page, "
+            "and goes to everyone who is notified of records."
         )
 
 
@@ -266,7 +268,7 @@ async def look(interaction: Interaction, number: options.Number) -> None:
 
 
 @app_commands.command(description="Cancel anyone's submission")
-@app_commands.describe(number="Submission number", reason="Reason, kept in the audit log")
+@app_commands.describe(number="Submission number", reason="Reason, shown to its owner")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
 async def cancel(

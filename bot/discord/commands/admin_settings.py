@@ -22,6 +22,7 @@ from bot.ports import Store
 from bot.reports.admin import submission_rules_report
 from bot.services import audit, lookup, moderation
 from bot.services.notify import set_notifications
+from bot.services.rules import submission_rules
 from runners.contract.task import Mode
 
 
@@ -67,43 +68,43 @@ async def limit(  # noqa: PLR0913  an argument for each option
 ) -> None:
     """Replace the limit of the same board, mode and person, or the quota of the same GPU time."""
     async with replying(interaction) as answer:
-        decision = await roles.admin_decision(interaction, reason)
-        context = context_of(interaction)
+        roles.require(interaction, roles.ADMIN)
         board = await _board(interaction, leaderboard_name)
         match most, minutes, gpu_seconds, dollars:
             case int(), int(), None, None:
                 _require_count(gpu, together=together)
-                end = None if days is None else context.clock.now() + timedelta(days=days)
-                window = timedelta(minutes=minutes)
-                wanted = RateLimit(most, window, board, mode, until=end)
-                words = await _limit_count(interaction, wanted, reason, who)
-            case _ if who is not None or days is not None:
-                raise UserError("usage", "`who` and `days` are only for a limit of submissions")
+                now = context_of(interaction).clock.now()
+                end = None if days is None else now + timedelta(days=days)
+                wanted = RateLimit(most, timedelta(minutes=minutes), board, mode, until=end)
+                words = await _set_limit(interaction, wanted, reason, who)
+            case _ if days is not None:
+                raise UserError("usage", "'days' is only for a limit of submissions")
+            case _ if together and who is not None:
+                raise UserError("usage", "'together' is for all people; leave out 'who'")
             case (None, None, int(amount), None) | (None, None, None, float(amount)):
                 unit = Unit.DOLLARS if gpu_seconds is None else Unit.SECONDS
                 key = _quota_key(unit, board, mode, gpu, together=together)
-                quota = await moderation.set_quota(context.store, decision, Quota(key, amount))
-                words = f"GPU time is limited: {quota.words}."
+                words = await _set_limit(interaction, Quota(key, amount), reason, who)
             case _:
-                raise UserError(
-                    "usage",
-                    "give most and minutes for a number of submissions, or GPU seconds, or dollars",
-                )
+                how = "give most and minutes for submissions, or GPU seconds, or dollars"
+                raise UserError("usage", how)
         await answer.conclude(words)
 
 
-async def _limit_count(
-    interaction: Interaction, wanted: RateLimit, reason: str, who: discord.User | None
+async def _set_limit(
+    interaction: Interaction, wanted: RateLimit | Quota, reason: str, who: discord.User | None
 ) -> str:
-    """Set a limit of everyone's submissions, or of one person's; return what it says."""
+    """Set a limit of everyone's submissions or GPU time, or of one person's; return its words."""
     decision = await roles.admin_decision(interaction, reason)
-    context, identity, end = context_of(interaction), None, ""
-    if who is not None:
-        if not reason:
-            raise UserError("usage", "give a reason, which this person is told")
-        identity = (await context.person(who)).identity
-    if wanted.until is not None:
-        end = f", until {discord_time(wanted.until)}"
+    if who is not None and not reason:
+        raise UserError("usage", "give a reason, which this person is told")
+    context = context_of(interaction)
+    identity = None if who is None else (await context.person(who)).identity
+    if isinstance(wanted, Quota):
+        quota = await moderation.set_quota(context.store, decision, wanted, identity)
+        whom = "" if who is None else f" of {line(who.name)}"
+        return f"GPU time{whom} is limited: {line(quota.words, 600)}."
+    end = f", until {discord_time(wanted.until)}" if wanted.until else ""
     await moderation.set_limit(context.store, decision, wanted, identity)
     whom = "Each person" if who is None else line(who.name)
     return f"{whom} may submit at most {wanted.most} in {wanted.window_words}{end}."
@@ -139,23 +140,20 @@ async def unlimit(  # noqa: PLR0913  an argument for each option
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
         board = await _board(interaction, leaderboard_name)
+        identity = None if who is None else roles.user_credential(who.id)
         if what == "submissions":
             _require_count(gpu, together=together)
-            identity = None if who is None else roles.user_credential(who.id)
             await moderation.drop_limit(context.store, decision, board, mode, identity=identity)
         else:
             unit = Unit.DOLLARS if what == "dollars" else Unit.SECONDS
             key = _quota_key(unit, board, mode, gpu, together=together)
-            await moderation.drop_quota(context.store, decision, key)
+            await moderation.drop_quota(context.store, decision, key, identity)
         await answer.conclude("The limit is removed.")
 
 
 def _require_count(gpu: str | None, *, together: bool) -> None:
     if gpu is not None or together:
-        words = (
-            "a GPU type and 'together' are for GPU time; leave them out for a number of submissions"
-        )
-        raise UserError("usage", words)
+        raise UserError("usage", "leave out 'gpu' and 'together': they are only for GPU time")
 
 
 def _quota_key(
@@ -171,11 +169,8 @@ async def limits(interaction: Interaction) -> None:
     """Show a table of each kind."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
-        await answer.show(
-            submission_rules_report(
-                await moderation.submission_rules(context_of(interaction).store)
-            )
-        )
+        rules = await submission_rules(context_of(interaction).store)
+        await answer.show(submission_rules_report(rules))
 
 
 async def _board(interaction: Interaction, name: str | None) -> BoardId | None:
@@ -235,7 +230,7 @@ async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None
             if not await tx.moderation.close_channel(
                 roles.guild_key(channel.guild.id), str(channel.id)
             ):
-                raise UserError("not-allowed", f"#{channel.name} was not an allowed channel")
+                raise UserError("wrong-channel", f"{channel.mention} was not an allowed channel")
         await answer.conclude(f"Submissions are no longer allowed in {channel.mention}.")
 
 
@@ -310,9 +305,7 @@ async def alerts(
 
 def _require_writable(channel: discord.TextChannel) -> None:
     if not channel.permissions_for(channel.guild.me).send_messages:
-        raise UserError(
-            "not-allowed", f"I cannot write in #{channel.name}; give me permission first"
-        )
+        raise UserError("wrong-channel", f"I cannot write in {channel.mention}: allow me to")
 
 
 @app_commands.command(description="Choose notifications for this channel")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Self, TypeAlias
 
 import discord
@@ -9,6 +10,7 @@ from discord import app_commands
 from typing_extensions import override
 
 from bot.discord import options, roles
+from bot.discord.channels import direct_messages
 from bot.discord.context import NEEDED_ROLE, Interaction, Tree, add_commands, context_of
 from bot.discord.draw import FILE_BYTES, MessageDraft
 from bot.discord.escaping import MESSAGE_LIMIT, line
@@ -223,14 +225,15 @@ def _archive_drafts(name: str, archive: boards.BoardArchive) -> list[MessageDraf
 
 async def _send_archives(answer: InteractionReply, drafts: Sequence[MessageDraft]) -> str:
     """Send the zips by direct message or, if that is impossible, as a reply; return where."""
-    try:
-        conversation = await answer.interaction.user.create_dm()
-        for draft in drafts:
-            await conversation.send(draft.content, files=as_files(draft.files))
-    except discord.Forbidden:
-        await answer.show_all(drafts)
-        return "the message above; save it now, because Discord deletes it later"
-    return "our direct messages"
+    asked = answer.interaction
+    conversation = await direct_messages(asked.client, context_of(asked), asked.user.id)
+    with suppress(discord.Forbidden, discord.NotFound):
+        if conversation is not None:
+            for draft in drafts:
+                await conversation.send(draft.content, files=as_files(draft.files))
+            return "our direct messages"
+    await answer.show_all(drafts)
+    return "the message above; save it now, because Discord deletes it later"
 
 
 @app_commands.command(name="delete", description="Delete a competition; its boards stay")

@@ -22,7 +22,7 @@ from bot.discord.draw import message_drafts
 from bot.discord.escaping import line
 from bot.discord.interaction_claims import replying
 from bot.discord.notifications import closing_line
-from bot.discord.publication_thread import PublicationThread
+from bot.discord.publication_thread import PublicationThread, require_private_place
 from bot.discord.responses import InteractionReply
 from bot.domain.board import Access, Board, SourceVisibility, Visibility, parse_pins
 from bot.domain.errors import UserError
@@ -57,7 +57,7 @@ class _Change:
 _POOL = "Pool for ranked runs, such as modal or A100=local; any allows every pool"
 _GRADER = "Grader of a task that ships an eval.py: native (Podium's judge) or popcorn (its eval.py)"
 _ACCESS_OPTIONS = {
-    "visibility": "Private: only people invited by /leaderboard invite can see it",
+    "visibility": "Private: only people whom its owner invites can see it",
     "members_only": "Only for members of this server",
     "sources": "When others may read the submitted sources",
 }
@@ -198,6 +198,7 @@ async def upload_of(
     board: Board | None = None,
 ) -> publish.TaskUpload:
     """Show what a zip has, and return its task; UserError with file and line if it is invalid."""
+    await require_private_place(answer.interaction)
     data = await _read(attachment)
     request = replace(request, zip_name=PurePath(attachment.filename).stem)
     bundle, parsed = await publish.read_upload(data, request)
@@ -294,6 +295,7 @@ async def _current_task(context: DiscordContext, board: Board) -> TaskDefinition
 async def submit_publication(upload: publish.TaskUpload, answer: InteractionReply) -> None:
     """Store the task to be checked; after that, a restart does not lose it."""
     context, request = context_of(answer.interaction), upload.request
+    where = await require_private_place(answer.interaction)
     await publish.validate_publish(context.store, context.clock, request, upload.task)
     thread = PublicationThread.of_interaction(answer.interaction).model_dump_json()
     stored = publish.REQUEST.dump_json(request).decode()
@@ -302,8 +304,7 @@ async def submit_publication(upload: publish.TaskUpload, answer: InteractionRepl
     )
     await answer.conclude(
         "Checking your task: I'm running its solutions now. The board is published only if "
-        "every solution gets its expected verdict. Follow the progress in your private "
-        "thread, or in your direct messages if I can't create one."
+        f"every solution gets its expected verdict. Follow the progress in {where}."
     )
 
 
@@ -315,8 +316,7 @@ async def reconfigure(board: Board, request: PublishRequest, answer: Interaction
         context.store, context.clock, replace(request, onto=None), task
     )
     board = published.board
-    changed = published.change is not PublishChange.UNCHANGED
-    result = "changed" if changed else "nothing to change"
+    result = "nothing to change" if published.change is PublishChange.UNCHANGED else "changed"
     text = Text(f"{board.name} on {', '.join(board.gpus)}: {result}", Tone.GOOD)
     drawn = message_drafts(Report(f"Leaderboard {board.name}", (text,)))[0].content
     await answer.conclude(f"{drawn}\n{closing_line(board.deadline)}")
@@ -330,6 +330,7 @@ async def publish_competition(
     """Validate the zip and start its check; all boards are published after it, or none."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
+        where = await require_private_place(interaction)
         context, data = context_of(interaction), await _read(competition_zip)
         person = await context.person(interaction.user)
         request = await prepare_competition(
@@ -345,6 +346,5 @@ async def publish_competition(
         await context.store.publications.add(new)
         await answer.conclude(
             f"Checking the tasks of {line(request.name or '')}. Its boards are published only if "
-            "every solution gets its expected verdict. Follow the progress in your private "
-            "thread, or in your direct messages if I can't create one."
+            f"every solution gets its expected verdict. Follow the progress in {where}."
         )

@@ -7,7 +7,7 @@ import discord
 from discord import app_commands
 from typing_extensions import override
 
-from bot.discord import notifications, options, roles
+from bot.discord import channels, notifications, options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.draw import FILE_BYTES, MessageDraft
 from bot.discord.escaping import line
@@ -106,10 +106,15 @@ async def notices(
             NotificationKind.RESULT: result,
         }
         kinds = await notify.set_notifications(context.store, person.identity, choices)
-        await answer.conclude(
+        text = (
             f"You get notifications about: {notifications.describe_kinds(kinds)}. "
             "This command's options switch each on or off."
         )
+        user = interaction.user.id
+        if kinds and await channels.direct_messages(interaction.client, context, user) is None:
+            how = channels.OPEN_CONVERSATION
+            text += f"\nI may not begin direct messages with you. To get these, {how}."
+        await answer.conclude(text)
 
 
 @app_commands.command(description="Get everything that is stored about you, as a zip")

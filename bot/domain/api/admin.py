@@ -68,12 +68,13 @@ class LimitOrder(LimitKey):
 
 
 class QuotaBody(DecisionBody):
-    """Which GPU time a quota counts; None covers every board, or all GPU types together."""
+    """Which GPU time a quota counts; None covers every board, GPU type (together), or person."""
 
     unit: Unit
     each_person: bool = True  # or all people have it together
     board: Name | None = None
     gpu: GpuName | None = None
+    identity: Identity | None = None
 
 
 class QuotaOrder(QuotaBody):
@@ -90,6 +91,8 @@ class QuotaAnswer(ResponseBody):
     board: str | None
     gpu: str | None
     most: float
+    identity: str | None = None
+    reason: str = ""
 
 
 class Stopped(ResponseBody):
@@ -259,10 +262,7 @@ class DayAnswer(ResponseBody):
 
 
 class UsageAnswer(ResponseBody):
-    """The GPU time of one person on one board, GPU type and day (UTC).
-
-    `board` is empty for the checks of tasks. Only `submission` and `check` count for quotas.
-    """
+    """The GPU time of a person on a board (empty: checks of tasks), GPU type and day (UTC)."""
 
     day: date
     board: str

@@ -15,7 +15,8 @@ from runners.contract.task import Device, Grader, TaskDefinition
 HOW_TO_CHOOSE = (
     "choose which one grades: `grader: native` (Podium's judge) or `grader: popcorn` (the task's "
     "own program) in task.yml, `podium task publish --grader native`, the option grader of "
-    "/leaderboard create and update, the field Grader of the page or of the form in /api/v1"
+    "`/leaderboard create` and `/leaderboard update`, the field Grader of the page or of the form "
+    "in /api/v1"
 )
 _TO_REPLACE = "To have Podium's judge grade instead, choose the grader native."
 DEFAULT_PROGRAM = "eval.py"

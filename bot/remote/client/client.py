@@ -75,10 +75,11 @@ class RemoteClient:
         )
         return SubmissionId(submission.id)
 
-    async def cancel(self, number: SubmissionId) -> int:
-        return (
-            await self.client.post(f"submissions/{number}/cancel", submissions.Cancelled)
-        ).stopped
+    async def cancel(self, number: SubmissionId, reason: str | None) -> int:
+        path, body = f"submissions/{number}/cancel", None
+        if reason is not None:
+            path, body = f"admin/{path}", {"reason": reason}
+        return (await self.client.post(path, submissions.Cancelled, body)).stopped
 
     async def withdraw(self, number: SubmissionId, reason: str) -> None:
         await self.client.do(f"submissions/{number}/withdraw", {"reason": reason})

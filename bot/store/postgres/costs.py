@@ -36,7 +36,7 @@ class PostgresCosts:
         self.prices = prices
 
     async def set_quota(self, quota: Quota) -> None:
-        await self._database.rows("costs.set_quota", *_key(quota.key), quota.most)
+        await self._database.rows("costs.set_quota", *_key(quota.key), quota.most, quota.reason)
 
     async def drop_quota(self, key: QuotaKey) -> bool:
         return await self._database.row("costs.drop_quota", *_key(key)) is not None
@@ -112,12 +112,14 @@ async def _postpone_some(
 
 
 def _key(key: QuotaKey) -> tuple[object, ...]:
-    return key.unit.value, key.each_person, key.board, key.gpu
+    return key.unit.value, key.each_person, key.board, key.gpu, key.person
 
 
 def _quota(row: Record) -> Quota:
-    key = QuotaKey(Unit(row["unit"]), row["each_person"], _board(row["board"]), row["gpu"])
-    return Quota(key, row["most"])
+    person = None if row["person"] is None else PersonId(row["person"])
+    board = _board(row["board"])
+    key = QuotaKey(Unit(row["unit"]), row["each_person"], board, row["gpu"], person)
+    return Quota(key, row["most"], row["reason"])
 
 
 def _time(row: Record) -> GpuTime:

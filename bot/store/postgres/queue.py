@@ -22,6 +22,7 @@ from bot.domain.job import (
     after_failure,
     after_loss,
     after_lost_lease,
+    after_request,
     after_return,
 )
 from bot.domain.reference_times import machine_of
@@ -150,15 +151,16 @@ class PostgresJobs:
                 await _move(connection, [change(_job(row), now)], now)
         return row is not None
 
-    async def request_cancel(self, submission: SubmissionId) -> int:
+    async def request_cancel(self, submission: SubmissionId, why: str | None = None) -> int:
+        why = None if why is None else storable(why)
         async with self._database.transaction() as connection:
             found = await connection.fetch(query("jobs.lock_unfinished"), submission)
             jobs = [job for job in map(_job, found) if not job.cancel_requested]
             now = self._clock.now()
-            queued = [after_cancel(job, now) for job in jobs if job.state is JobState.QUEUED]
+            queued = [each for each in jobs if each.state is JobState.QUEUED]
             running = [job.id for job in jobs if job.state is JobState.RUNNING]
-            await _move(connection, queued, now)
-            await connection.execute(query("jobs.request_cancel"), running)
+            await _move(connection, [after_request(each, now, why) for each in queued], now)
+            await connection.execute(query("jobs.request_cancel"), running, why)
         return len(jobs)
 
     async def unfinished_of(self, person: PersonId) -> tuple[SubmissionId, ...]:

@@ -1,6 +1,6 @@
 -- name: lock_quotas
 -- While there are quotas, claims of all GPU types wait for each other, which makes the quotas exact.
-select * from gpu_quotas order by unit, each_person, board, gpu for no key update
+select * from gpu_quotas order by unit, each_person, board, gpu, person for no key update
 
 -- name: spent
 -- What counts for quotas: what jobs have used since this time, and what running ones may use.
@@ -51,17 +51,20 @@ select add_gpu_time(id, cards * greatest(0, least(limit_s, extract(epoch from $2
 from jobs where id = any ($1::bigint[])
 
 -- name: set_quota
-insert into gpu_quotas (unit, each_person, board, gpu, most) values ($1, $2, $3, $4, $5)
-on conflict (unit, each_person, board, gpu) do update set most = excluded.most
+insert into gpu_quotas (unit, each_person, board, gpu, person, most, reason)
+values ($1, $2, $3, $4, $5, $6, $7)
+on conflict (unit, each_person, board, gpu, person) do update
+set most = excluded.most, reason = excluded.reason
 
 -- name: drop_quota
 delete from gpu_quotas
 where unit = $1 and each_person = $2 and board is not distinct from $3::bigint
-    and gpu is not distinct from $4::text
+    and gpu is not distinct from $4::text and person is not distinct from $5::bigint
 returning most
 
 -- name: quotas
-select * from gpu_quotas order by board nulls first, gpu nulls first, each_person desc, unit
+select * from gpu_quotas
+order by person nulls first, board nulls first, gpu nulls first, each_person desc, unit
 
 -- name: usage
 select (at at time zone 'UTC')::date as day, board_name as board, people.id, people.name as person, gpu, kind,

@@ -122,7 +122,7 @@ from unnest(
 where jobs.id = moved.id
 
 -- name: request_cancel
-update jobs set cancel_requested = true where id = any ($1::bigint[])
+update jobs set cancel_requested = true, error = $2 where id = any ($1::bigint[])
 
 -- name: of
 select * from jobs where submission = $1 order by gpu collate "C"

@@ -65,4 +65,4 @@ def reservation(tables: Tables, job: Job) -> GpuTime:
 
 def _width(quota: Quota) -> tuple[object, ...]:
     key = quota.key
-    return key.board or 0, key.gpu or "", not key.each_person, key.unit
+    return key.person or 0, key.board or 0, key.gpu or "", not key.each_person, key.unit

@@ -20,6 +20,7 @@ from bot.domain.job import (
     after_failure,
     after_loss,
     after_lost_lease,
+    after_request,
     after_return,
 )
 from bot.domain.records import StoredEvaluation
@@ -167,17 +168,14 @@ class MemoryJobs:
     def _add_lost(self, held: Job) -> None:
         self._tables.add_gpu_time(held, self._tables.time_since_claim(held), by_fault=True)
 
-    async def request_cancel(self, submission: SubmissionId) -> int:
+    async def request_cancel(self, submission: SubmissionId, why: str | None = None) -> int:
         affected = [
             job
             for job in self._tables.jobs_of(submission)
             if job.state not in FINAL_STATES and not job.cancel_requested
         ]
         for job in affected:
-            if job.state is JobState.QUEUED:
-                self._tables.put(after_cancel(job, self._tables.clock.now()))
-            else:
-                self._tables.put(replace(job, cancel_requested=True))
+            self._tables.put(after_request(job, self._tables.clock.now(), why))
         return len(affected)
 
     async def unfinished_of(self, person: PersonId) -> tuple[SubmissionId, ...]:

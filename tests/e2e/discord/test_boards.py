@@ -149,6 +149,7 @@ async def test_a_board_goes_only_when_its_name_is_typed(stage: Scene) -> None:
     asked = await stage.carol.slash("leaderboard delete", leaderboard_name="adding")
     wrong = await stage.carol.modal(asked, {"The board's exact name": "addin"})
     assert "nothing was deleted" in (await wrong.final()).text
+    await (await stage.carol.slash("profile notices", stage.carol.dm)).final()
     asked = await stage.carol.slash("leaderboard delete", leaderboard_name="adding")
     gone = await stage.carol.modal(asked, {"The board's exact name": "adding", "Reason": "over"})
     assert "The board is deleted." in (await gone.final()).text

@@ -120,6 +120,7 @@ async def test_a_competition_is_deleted_without_its_boards_or_with_them(stage: S
     gone = await stage.carol.modal(asked, {"The competition's exact name": "Cup 2031"})
     assert "Its boards stay: end-one, end-two." in (await gone.final()).text
     await published(stage, "Cup 2032")
+    await (await stage.carol.slash("profile notices", stage.carol.dm)).final()
     asked = await stage.carol.slash("admin competition delete", name="Cup 2032", with_boards=True)
     gone = await stage.carol.modal(asked, {"The competition's exact name": "Cup 2032"})
     words = "So are its boards: end-one, end-two. Their tasks and all sources are in our direct"

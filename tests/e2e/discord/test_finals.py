@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.doubles.discord.model.interactions import Interaction
 from tests.e2e.discord.scene import Scene
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
@@ -26,3 +27,15 @@ async def test_a_run_is_confirmed_then_announced_and_a_final_is_decided(stage: S
     assert "has begun" in (await started.final()).text
     shown = await stage.carol.slash("leaderboard show", leaderboard_name="identity")
     assert "final of the first 10 on CPU" in (await shown.final()).text
+
+    async def ended() -> Interaction:
+        again = await stage.alice.slash("leaderboard show", leaderboard_name="identity")
+        await again.final()
+        return again
+
+    shown = await ended()
+    while "ended on" not in shown.message.text:
+        shown = await ended()
+    table = await (await stage.alice.click(shown.message, "Final")).final()
+    assert "final of identity" in table.text.lower()
+    assert "50.00 % ± 0.10 slower" in table.text

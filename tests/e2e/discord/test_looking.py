@@ -44,14 +44,17 @@ async def test_an_admin_stops_a_run_by_its_number_and_from_the_menu_of_its_line(
     stage: Scene,
 ) -> None:
     number = await stored(stage, stage.bob, "seconds=60", "slow.py", "test")
-    told = await said(stage.carol, "admin submission cancel", id=number, reason="hangs")
+    told = await said(stage.carol, "admin submission cancel", id=number, reason="it *hangs*")
     assert told == f"Stopping submission #{number}."
+    await stage.bob.sees("cancelled by an admin: it \\*hangs\\*", within=SHOWN_S)
     again = await said(stage.carol, "admin submission cancel", id=number)
     assert "has already ended" in again
     second = await stored(stage, stage.bob, "seconds=60", "slower.py", "test")
     looked = await (await stage.carol.slash("admin submission look", id=second)).final()
-    stopped = await stage.carol.click(looked, "Cancel it")
+    form = await stage.carol.click(looked, "Cancel it")
+    stopped = await stage.carol.modal(form, {"Reason, shown to its owner": "too *long*"})
     assert (await stopped.final()).text == f"Stopping submission #{second}."
+    await stage.bob.sees("cancelled by an admin: too \\*long\\*", within=SHOWN_S)
     stage.server.assert_clean()
 
 

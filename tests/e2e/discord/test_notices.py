@@ -11,18 +11,23 @@ from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord.users.filling import Value
 from tests.doubles.discord.users.person import Person
 from tests.e2e.discord.scene import Scene
-from tests.e2e.discord.test_limits import database
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
 NEWS_S = 30
 OPTIONS = "This command's options switch each on or off."
+NOT_YET = (
+    "\nI may not begin direct messages with you. To get these, open a direct message to me and use "
+    "any command in it."
+)
 CLOSED_DMS = 50007
 MESSAGES = "/channels/{channel_id}/messages"
 
 
-async def _said(who: Person, command: str, **options: Value) -> str:
-    return (await (await who.slash(command, **options)).final()).text
+async def _said(
+    who: Person, command: str, where: Channel | None = None, /, **options: Value
+) -> str:
+    return (await (await who.slash(command, where, **options)).final()).text
 
 
 def _news(who: Person, where: Channel, words: str) -> list[Message]:
@@ -40,7 +45,9 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
     hall = stage.guild.create_channel("records")
     assert "records" in await _said(stage.carol, "admin notices", channel=hall, record=True)
     told = await _said(stage.alice, "profile notices", lost_rank=True)
-    assert told == "You get notifications about: ranks that you lose. " + OPTIONS
+    wanted = "You get notifications about: ranks that you lose. " + OPTIONS
+    assert told == wanted + NOT_YET
+    assert await _said(stage.alice, "profile notices", stage.alice.dm) == wanted
     await _ranked(stage, stage.alice, 50)
     first = await stage.bob.sees("Record on identity (CPU)", hall, within=NEWS_S)
     assert "Alice takes 50.00 µs" in first.text
@@ -50,10 +57,6 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
     assert not second.pings
     lost = await stage.alice.sees("from rank 1 to 2", stage.alice.dm, within=NEWS_S)
     assert "Bob takes 40.00 µs" in lost.text
-    conversation = "select conversation from people where identity = $1"
-    async with database(stage) as line:
-        found = await line.fetchval(conversation, f"discord:{stage.alice.id}")
-    assert found == str(stage.alice.dm.id)
     await _ranked(stage, stage.bob, 45)
     assert len(_news(stage.bob, hall, "Record on")) == 2
     assert stage.bob.dms == []
@@ -61,7 +64,7 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
 
 
 async def test_who_takes_the_wish_back_hears_no_more(stage: Scene) -> None:
-    told = await _said(stage.alice, "profile notices", lost_rank=False)
+    told = await _said(stage.alice, "profile notices", stage.alice.dm, lost_rank=False)
     assert told == "You get notifications about: nothing. " + OPTIONS
     before = len(stage.alice.dms)
     await _ranked(stage, stage.bob, 30)
@@ -83,7 +86,7 @@ async def _closes(stage: Scene, hours: int) -> str:
 async def test_a_deadline_is_told_a_day_ahead_and_once_and_again_when_it_moves(
     stage: Scene,
 ) -> None:
-    await _said(stage.alice, "profile notices", deadline=True)
+    await _said(stage.alice, "profile notices", stage.alice.dm, deadline=True)
     first = await _closes(stage, 3)
     await stage.alice.sees(first, stage.alice.dm, within=NEWS_S)
     await stage.bot.stop(signal.SIGKILL)
@@ -103,8 +106,8 @@ async def test_a_channel_where_the_bot_may_not_write_is_refused_at_once(stage: S
 
 
 async def test_a_person_without_direct_messages_is_given_up(stage: Scene) -> None:
-    await _said(stage.alice, "profile notices", record=True)
-    await _said(stage.bob, "profile notices", lost_rank=True)
+    await _said(stage.alice, "profile notices", stage.alice.dm, record=True)
+    await _said(stage.bob, "profile notices", stage.bob.dm, lost_rank=True)
     stage.alice.dms_open = False
     try:
         await _ranked(stage, stage.carol, 20)
@@ -129,7 +132,7 @@ async def test_news_outlives_a_discord_that_is_away(stage: Scene) -> None:
 
 async def test_after_a_kill_in_the_middle_of_a_delivery_it_is_told_once(stage: Scene) -> None:
     hall = next(each for each in stage.guild.channels if each.name == "records")
-    await _said(stage.alice, "profile notices", record=False)
+    await _said(stage.alice, "profile notices", stage.alice.dm, record=False)
     lost = Fault("POST", MESSAGES, None, carried_out=True)
     with stage.server.faults.during(lost):
         run = await stage.submit(stage.bob, "time_us=5", name="killed.py")

@@ -145,7 +145,7 @@ async def test_a_person_with_an_invite_code_joins_the_board(stage: Scene) -> Non
 
 async def test_who_lost_access_hears_no_more_news_of_the_board(stage: Scene) -> None:
     for who in (stage.alice, stage.carol):
-        await _said(who, "profile notices", record=True)
+        await (await who.slash("profile notices", who.dm, record=True)).final()
     await _said(stage.carol, "leaderboard invite", who=stage.alice, who2=stage.carol)
 
     async def record(time_us: int) -> None:
@@ -183,11 +183,11 @@ async def test_the_creator_says_who_reads_sources(stage: Scene) -> None:
         return answer.files[0].data.decode() if answer.files else answer.text
 
     first = await submitted()
-    assert "after its deadline, but has none" in await read(first)
+    assert "after a deadline, and has none yet" in await read(first)
     await _said(stage.carol, "leaderboard update", sources="always")
     second = await submitted()
     assert "custom_kernel" in await read(second)
-    assert "after its deadline, but has none" in await read(first)
+    assert "after a deadline, and has none yet" in await read(first)
     await _said(stage.carol, "leaderboard update", sources="never")
     assert "never shows sources to others" in await read(second)
     stage.server.assert_clean()

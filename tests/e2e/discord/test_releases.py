@@ -241,6 +241,7 @@ async def test_of_two_updates_at_once_the_second_is_asked_to_look_again(stage: S
 
 
 async def test_a_board_that_is_deleted_while_it_is_updated_stays_deleted(stage: Scene) -> None:
+    await (await stage.carol.slash("profile notices", stage.carol.dm)).final()
     await create(stage, "fleeting")
     await stage.carol.sees("fleeting on CPU is published", within=30)
     queued = await stage.submit(stage.bob, "seconds=20", leaderboard_name="fleeting")
@@ -323,6 +324,9 @@ async def test_a_bad_zip_is_refused_with_the_place_and_leaves_nothing(stage: Sce
 async def test_without_threads_it_is_told_in_direct_messages_where_they_are_taken() -> None:
     async with scene(permissions=MODERATE) as stage:
         stage.submissions.deny(stage.guild.everyone, Permission.CREATE_PRIVATE_THREADS)
+        refused = await (await create(stage, "nowhere")).final()
+        assert "I can neither create a private thread here nor begin direct" in refused.text
+        await (await stage.carol.slash("profile notices", stage.carol.dm)).final()
         await create(stage, "direct")
         await stage.carol.sees("direct on CPU is published", stage.carol.dm, within=30)
         await stage.bob.sees("New leaderboard: direct", stage.submissions)
@@ -338,6 +342,7 @@ async def test_without_threads_it_is_told_in_direct_messages_where_they_are_take
 
 async def test_in_a_thread_that_is_deleted_meanwhile_nothing_is_lost() -> None:
     async with scene() as stage:
+        await (await stage.carol.slash("profile notices", stage.carol.dm)).final()
         await create(stage, "swept", zip_file=zipped(files(seconds=3)))
         thread = await stage.carol.sees_thread(": swept", within=30)
         await stage.carol.sees("Checking the task of swept", thread)

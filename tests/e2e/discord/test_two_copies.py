@@ -147,7 +147,7 @@ async def test_news_is_told_once(open_folder_root: Path) -> None:
     async with two_copies(open_folder_root) as pair:
         hall = pair.guild.create_channel("records")
         await (await pair.carol.slash("admin notices", channel=hall, record=True)).final()
-        await (await pair.bob.slash("profile notices", record=True)).final()
+        await (await pair.bob.slash("profile notices", pair.bob.dm, record=True)).final()
         for time_us in TIMES:
             await submit(pair.alice, f"time_us={time_us}")
             await pair.bob.sees(f"Alice takes {time_us}", hall, within=30)

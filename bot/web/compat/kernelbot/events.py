@@ -74,7 +74,8 @@ async def _events(
             async for last in readings:
                 message = "; ".join(translate.progress_of(job) for job in last.jobs)
                 if not last.is_final and (message != sent or clock() - sent_at >= HEARTBEAT_S):
-                    stated = "" if sent else f". {submission.consent.statement}"
+                    deadline = last.board.deadline
+                    stated = "" if sent else f". {submission.consent.statement(deadline)}"
                     sent, sent_at = message, clock()
                     note = await unserved_note(context.store, submission) + stated
                     yield _status(message + note, clock() - begun)

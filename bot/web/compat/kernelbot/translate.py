@@ -22,7 +22,7 @@ from typing import assert_never
 from bot.domain.errors import UserError
 from bot.domain.job import Job, JobState
 from bot.domain.scoring import ScoreValue, judged
-from bot.domain.status import JobStatus, SubmissionStatus
+from bot.domain.status import JobStatus, SubmissionStatus, cancel_words
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.reports import charts, escaping
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text
@@ -295,7 +295,7 @@ def _excluded(exclusion: Exclusion) -> tuple[str, str]:
 
 def _fault(job: JobStatus) -> str | None:
     if job.job.state is JobState.CANCELLED:
-        return "it was cancelled"
+        return f"it was {cancel_words(job.job)}"
     if job.evaluation is None:
         return plain(Report("", (job_line(job),)))
     if job.evaluation.verdict is Verdict.PASSED:

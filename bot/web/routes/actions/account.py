@@ -12,7 +12,8 @@ from bot.domain.ids import TokenId
 from bot.domain.notifications import NotificationKind
 from bot.domain.records import NamedLimit
 from bot.reports.history import history_table
-from bot.services import accounts, history, lookup, moderation, notify, tokens
+from bot.services import accounts, history, lookup, notify, tokens
+from bot.services.rules import submission_rules
 from bot.web.context import context_of
 from bot.web.routes.actions.page import Number, SignedIn, redirect, show
 from bot.web.sessions import Browser, SmallForm, parse_number
@@ -136,7 +137,7 @@ async def _values(request: Request, browser: Browser) -> dict[str, Any]:
     context, person = context_of(request), browser.session.person
     caller = browser.session.caller
     entries = await history.submission_history(context.store, caller, limit=_NEWEST)
-    rules = await moderation.submission_rules(context.store)
+    rules = await submission_rules(context.store)
     boards = await lookup.visible_boards(context.store, caller)
     names = {None, *(each.name for each in boards)}
     return {
@@ -148,6 +149,7 @@ async def _values(request: Request, browser: Browser) -> dict[str, Any]:
         "news": _NOTIFICATIONS,
         "wanted": await context.store.listeners.kinds(person.identity),
         "delivered": person.identity.startswith(_DISCORD),
+        "conversation": await context.store.displays.conversation(person.id),
         "past": list(zip(entries, history_table(entries).rows, strict=True)),
         "limits": [
             *(
@@ -155,7 +157,11 @@ async def _values(request: Request, browser: Browser) -> dict[str, Any]:
                 for each in rules.limits
                 if each.board in names and each.limit.person in {None, person.id}
             ),
-            *(_quota_text(each) for each in rules.quotas if each.board in names),
+            *(
+                _quota_text(each)
+                for each in rules.quotas
+                if each.board in names and each.quota.key.person in {None, person.id}
+            ),
         ],
         "ban": await context.store.moderation.ban_of(person.id),
         "pause": rules.pause,
@@ -178,4 +184,5 @@ def _quota_text(named: NamedQuota) -> str:
     gpu = f" on {key.gpu}" if key.gpu else ""
     where = named.board or "all leaderboards together"
     most = key.unit.show(named.quota.most)
-    return f"At most {most} of GPU time a day{gpu}{whose}, for {where}"
+    why = f" ({named.quota.reason})" if named.quota.reason else ""
+    return f"At most {most} of GPU time a day{gpu}{whose}, for {where}{why}"

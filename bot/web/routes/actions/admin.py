@@ -21,6 +21,7 @@ from bot.reports.confirmations import finals_report
 from bot.reports.costs import costs_report
 from bot.services import finals, lookup, moderation, operations, submissions
 from bot.services.audit import audit_page
+from bot.services.rules import submission_rules
 from bot.web.context import context_of
 from bot.web.markup import highlighted
 from bot.web.routes.actions.page import SignedIn, reason_of, redirect, show
@@ -35,6 +36,8 @@ _EVERYTHING = Viewer(NOBODY, sees_all=True)
 _PERIODS = {1: "Today", 7: "7 days", 30: "30 days"}
 _IN_PLACE = re.compile(r"/(submissions|people)/[0-9]{1,19}", re.ASCII)
 """The paths of the pages that have forms for admins."""
+_TYPED = ("who", "submission", "reason", "until", "most", "unit")
+"""The fields of those forms, which an error leaves filled."""
 _MOST, _MOST_MINUTES = 100_000, 525_600
 """The most submissions that a rate limit may allow, and the most minutes of its window."""
 
@@ -121,10 +124,7 @@ async def _unlimit(store: Store, decision: moderation.Decision, fields: Fields) 
 
 
 async def _quota(store: Store, decision: moderation.Decision, fields: Fields) -> str:
-    most = parse_amount(fields.text("most"), MOST_QUOTA)
-    if most is None:
-        raise UserError("bad-number", "most: write a number above 0, such as 600 or 2.50")
-    quota = Quota(await _quota_key(store, fields), most)
+    quota = Quota(await _quota_key(store, fields), _amount(fields))
     await moderation.set_quota(store, decision, quota)
     return "limited"
 
@@ -132,6 +132,17 @@ async def _quota(store: Store, decision: moderation.Decision, fields: Fields) ->
 async def _unquota(store: Store, decision: moderation.Decision, fields: Fields) -> str:
     await moderation.drop_quota(store, decision, await _quota_key(store, fields))
     return "unlimited"
+
+
+async def _limit_time(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    """Limit one person's GPU time of a day; no amount removes the limit."""
+    who, key = fields.text("who"), QuotaKey(_unit(fields))
+    if not fields.text("most").strip():
+        await moderation.drop_quota(store, decision, key, who)
+        return "time-unlimited"
+    _require_reason(decision)
+    await moderation.set_quota(store, decision, Quota(key, _amount(fields)), who)
+    return "time-limited"
 
 
 async def _pause(store: Store, decision: moderation.Decision, fields: Fields) -> str:
@@ -182,6 +193,7 @@ ACTIONS: dict[str, Callable[[Store, moderation.Decision, Fields], Awaitable[str]
     "unlimit": _unlimit,
     "quota": _quota,
     "unquota": _unquota,
+    "limit-time": _limit_time,
     "pause": _pause,
     "resume": _resume,
     "final": _final,
@@ -230,7 +242,7 @@ async def _again(
     fields = submitted.fields
     if not _back(fields):
         return await _page(request, submitted.browser, fault=fault)
-    typed = {name: fields.text(name) for name in ("who", "submission", "reason", "until")}
+    typed = {name: fields.text(name) for name in _TYPED}
     values = {"title": "Moderation", "action": action, "back": _back(fields), "typed": typed}
     return await show(request, submitted.browser, "actions/decision.html", values, fault=fault)
 
@@ -241,7 +253,7 @@ async def _page(request: Request, browser: Browser, *, fault: UserError | None =
     boards = await context.store.boards.all()
     values = {
         "title": "Admin",
-        "rules": submission_rules_report(await moderation.submission_rules(context.store)),
+        "rules": submission_rules_report(await submission_rules(context.store)),
         "workers": workers_report(await context.store.workers.alive(), context.clock.now()),
         "stats": stats_report(await operations.stats(context.store, context.clock)),
         "finals": [
@@ -284,6 +296,18 @@ async def _board(store: Store, name: str) -> Board:
 
 
 async def _quota_key(store: Store, fields: Fields) -> QuotaKey:
-    unit = Unit.DOLLARS if fields.text("unit") == Unit.DOLLARS else Unit.SECONDS
     board, _ = await _scope(store, fields)
-    return QuotaKey(unit, fields.text("of") != "everyone", board, fields.text("gpu") or None)
+    return QuotaKey(
+        _unit(fields), fields.text("of") != "everyone", board, fields.text("gpu") or None
+    )
+
+
+def _unit(fields: Fields) -> Unit:
+    return Unit.DOLLARS if fields.text("unit") == Unit.DOLLARS else Unit.SECONDS
+
+
+def _amount(fields: Fields) -> float:
+    most = parse_amount(fields.text("most"), MOST_QUOTA)
+    if most is None:
+        raise UserError("bad-number", "most: write a number above 0, such as 600 or 2.50")
+    return most

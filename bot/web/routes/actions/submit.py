@@ -20,6 +20,7 @@ from bot.reports.confirmations import confirmation_lines
 from bot.reports.standings import placement_line
 from bot.reports.submission import job_line, outcome
 from bot.services import lookup, moderation, standings, status, submissions
+from bot.services.rules import submission_rules
 from bot.web import rendering, sessions
 from bot.web.context import WebContext, context_of
 from bot.web.markup import line_of
@@ -150,7 +151,7 @@ async def _values(context: WebContext, viewer: Viewer, draft: _Draft) -> dict[st
         "header": header,
         "remark": remark,
         "earlier": draft.earlier_board,
-        "pause": (await moderation.submission_rules(context.store)).pause,
+        "pause": (await submission_rules(context.store)).pause,
         "chosen": _chosen(board, draft.gpus or header.gpus or draft.earlier_gpus),
         "modes": MODES,
         "mode": draft.mode,

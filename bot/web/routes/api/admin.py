@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from bot.domain.accounts import Caller
 from bot.domain.api import admin as api
 from bot.domain.api.base import BODY_MAX
-from bot.domain.api.submissions import SubmissionNumber
+from bot.domain.api.submissions import Cancelled, SubmissionNumber
 from bot.domain.board import Board
 from bot.domain.costs import MOST_DAYS, Quota, QuotaKey
 from bot.domain.errors import UserError
@@ -18,6 +18,7 @@ from bot.domain.submission import RateLimit
 from bot.ports import Store
 from bot.services import finals, lookup, moderation, operations, submissions
 from bot.services.audit import audit_rows
+from bot.services.rules import submission_rules
 from bot.web import auth, bodies
 from bot.web.context import context_of
 from bot.web.routes.api import openapi
@@ -86,7 +87,7 @@ async def audit(
 @router.get("/rules")
 async def rules(request: Request) -> api.RulesAnswer:
     """Limits, quotas, pauses and bans as they are now."""
-    active = await moderation.submission_rules(context_of(request).store)
+    active = await submission_rules(context_of(request).store)
     return api.RulesAnswer(
         limits=tuple(
             api.LimitAnswer(
@@ -116,6 +117,8 @@ async def rules(request: Request) -> api.RulesAnswer:
                 board=each.board,
                 gpu=each.quota.key.gpu,
                 most=each.quota.most,
+                identity=None if each.person is None else each.person.identity,
+                reason=each.quota.reason,
             )
             for each in active.quotas
         ),
@@ -139,6 +142,20 @@ async def unban(request: Request, viewer: auth.MayAdminister) -> None:
     """Let a person submit again."""
     body = await bodies.read(request, api.PersonDecision, BODY_MAX)
     await moderation.unban(_store(request), _decision(viewer, body), body.identity)
+
+
+@router.post(
+    "/submissions/{number}/cancel",
+    openapi_extra=openapi.takes(api.DecisionBody, needed=False),
+)
+async def cancel(
+    request: Request, number: openapi.SubmissionNumber, viewer: auth.MayAdminister
+) -> Cancelled:
+    """Stop any person's submission, who is told the reason."""
+    body = await bodies.read_optional(request, api.DecisionBody, BODY_MAX)
+    return Cancelled(
+        stopped=await moderation.cancel(_store(request), _decision(viewer, body), number)
+    )
 
 
 @router.post(
@@ -233,11 +250,11 @@ async def unlimit(request: Request, viewer: auth.MayAdminister) -> None:
 
 @router.put("/quotas", status_code=_DONE, openapi_extra=openapi.takes(api.QuotaOrder))
 async def set_quota(request: Request, viewer: auth.MayAdminister) -> None:
-    """Limit the GPU time of a day: of each person or of all, on a board and GPU type or on all."""
+    """Limit the GPU time of a day: of each person, of all together, or of one person."""
     body = await bodies.read(request, api.QuotaOrder, BODY_MAX)
     store = _store(request)
     quota = Quota(await _quota_key(store, viewer, body), body.most)
-    await moderation.set_quota(store, _decision(viewer, body), quota)
+    await moderation.set_quota(store, _decision(viewer, body), quota, body.identity)
 
 
 @router.post("/quotas/end", status_code=_DONE, openapi_extra=openapi.takes(api.QuotaBody))
@@ -246,7 +263,7 @@ async def drop_quota(request: Request, viewer: auth.MayAdminister) -> None:
     body = await bodies.read(request, api.QuotaBody, BODY_MAX)
     store = _store(request)
     key = await _quota_key(store, viewer, body)
-    await moderation.drop_quota(store, _decision(viewer, body), key)
+    await moderation.drop_quota(store, _decision(viewer, body), key, body.identity)
 
 
 @router.post(

@@ -59,7 +59,7 @@ async def submission_answer(
         exclusion=None
         if exclusion is None
         else api.ExclusionAnswer(kind=exclusion.kind, reason=exclusion.reason),
-        source_statement=submission.consent.statement,
+        source_statement=submission.consent.statement(status.board.deadline),
         warning=submission.warning,
         unserved=await unserved(context.store, number),
     )

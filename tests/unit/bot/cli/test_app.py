@@ -114,7 +114,7 @@ def test_the_list_of_commands_needs_no_settings() -> None:
 def test_the_words_of_a_command_are_joined_as_the_documentation_has_them() -> None:
     group = build("person").commands["person"]
     assert isinstance(group, TyperGroup)
-    assert list(group.commands) == ["reset-name"]
+    assert list(group.commands) == ["reset-name", "limit", "unlimit"]
 
 
 def test_a_bug_before_anything_is_opened_is_logged_on_stderr_alone() -> None:

@@ -209,7 +209,9 @@ async def test_the_result_is_waited_for() -> None:
 async def test_who_does_not_wait_is_told_when_nobody_judges(idle: str | None) -> None:
     told, client = Told(), Waited([QUEUED], idles=idle)
     assert await wait_for_result(told.line, cast("Client", client), SEVEN, wait=False) == QUEUED
-    stated = f"submission #7 is stored. {QUEUED.submission.consent.statement}\n"
+    stated = (
+        f"submission #7 is stored. {QUEUED.submission.consent.statement(QUEUED.board.deadline)}\n"
+    )
     assert told.err.getvalue() == stated + ("" if idle is None else f"{_IDLE}{idle}\n")
 
 

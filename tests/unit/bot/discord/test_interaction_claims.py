@@ -342,25 +342,59 @@ async def test_only_the_first_message_fills_the_answer(context: DiscordContext) 
     assert interaction.followup.send.await_args.args == ("two",)
 
 
+async def conversing(context: DiscordContext, interaction: Mock) -> AsyncMock:
+    """The person has begun direct messages; gives what sends one."""
+    person = await context.store.people.ensure(f"discord:{interaction.user.id}", "ada")
+    await context.store.displays.save_conversation(person.id, "55")
+    send = AsyncMock()
+    interaction.client.get_partial_messageable = Mock(return_value=Mock(send=send))
+    return send
+
+
 @pytest.mark.parametrize("error", [refusal(50027, 401), refusal(10015, 404)])
-async def test_where_nobody_can_answer_the_person_is_written_to_directly(
+async def test_where_nobody_can_answer_who_has_begun_direct_messages_gets_one(
     context: DiscordContext, error: Exception
 ) -> None:
     interaction = command_used(context)
     interaction.edit_original_response.side_effect = error
+    send = await conversing(context, interaction)
     assert await carried_out(interaction)
-    interaction.user.send.assert_awaited_once()
-    assert interaction.user.send.await_args.args == ("done",)
+    interaction.client.get_partial_messageable.assert_called_once_with(55)
+    send.assert_awaited_once()
+    assert send.await_args is not None
+    assert send.await_args.args == ("done",)
     assert await is_done(context, interaction)
 
 
-async def test_who_takes_no_direct_messages_ends_nothing(context: DiscordContext) -> None:
+async def test_the_bot_begins_no_direct_messages_during_an_outage(context: DiscordContext) -> None:
+    asked_by = [command_used(context, number) for number in range(1, 20)]
+    for interaction in asked_by:
+        interaction.edit_original_response.side_effect = refusal(10015, 404)
+        assert await carried_out(interaction)
+        interaction.user.send.assert_not_awaited()
+        interaction.user.create_dm.assert_not_called()
+        interaction.client.create_dm.assert_not_called()
+        interaction.client.get_partial_messageable.assert_not_called()
+        assert await is_done(context, interaction)
+
+
+async def test_who_takes_no_direct_messages_any_more_ends_nothing(context: DiscordContext) -> None:
     interaction = command_used(context)
     interaction.edit_original_response.side_effect = refusal(10015, 404)
     closed = discord.Forbidden(Mock(status=403, reason=""), {"code": 50007, "message": "no"})
-    interaction.user.send.side_effect = closed
+    (await conversing(context, interaction)).side_effect = closed
     assert await carried_out(interaction)
     assert await is_done(context, interaction)
+
+
+async def test_any_command_in_direct_messages_begins_them(context: DiscordContext) -> None:
+    interaction = command_used(context)
+    interaction.guild_id = None
+    interaction.user.global_name, interaction.user.name = "Ada", "ada"
+    assert await carried_out(interaction)
+    person = await context.store.people.find(f"discord:{interaction.user.id}")
+    assert person is not None
+    assert await context.store.displays.conversation(person.id) == str(interaction.channel_id)
 
 
 class TestTheDatabaseIsAway:

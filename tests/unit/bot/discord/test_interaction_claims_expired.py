@@ -11,6 +11,7 @@ import pytest
 from bot.discord import interaction_claims
 from bot.discord.context import DiscordContext
 from bot.discord.interaction_claims import EXPIRED, answer_unhandled, replying
+from bot.discord.responses import MARK
 from tests.doubles.clock import ManualClock
 from tests.doubles.interaction import answer_texts, command_used
 from tests.doubles.memory_store import MemoryStore
@@ -47,7 +48,7 @@ async def test_an_interaction_without_a_handler_is_answered_once(
     copies = [clicked(context, kind) for _ in range(2)]
     for each in copies:
         await answer_unhandled(each, KNOWN)
-    assert [answer_texts(each) for each in copies] == [[EXPIRED], []]
+    assert [answer_texts(each) for each in copies] == [[f"{MARK} {EXPIRED}"], []]
 
 
 async def test_a_command_and_a_known_button_are_left_alone(context: DiscordContext) -> None:
@@ -108,4 +109,4 @@ async def test_only_a_form_waits_for_its_handler_and_less_if_it_comes_late(
     found.created_at = context.clock.now() - timedelta(seconds=age_s)
     await answer_unhandled(found, KNOWN)
     assert pauses == [pytest.approx(each) for each in waited]
-    assert answer_texts(found) == [EXPIRED]
+    assert answer_texts(found) == [f"{MARK} {EXPIRED}"]

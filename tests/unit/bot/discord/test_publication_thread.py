@@ -164,11 +164,23 @@ async def test_a_refused_outcome_is_sent_directly(place: Place) -> None:
     error = discord.HTTPException(refused, {"code": 50035, "message": "no"})
     send = room.client.get_partial_messageable.return_value.send
     send.side_effect = [error, *(Mock(id=number) for number in range(9))]
-    room.client.create_dm = AsyncMock(return_value=Mock(id=99))
+    room.client.get_partial_messageable.return_value.id = 99
+    person = await place.store.people.ensure(f"discord:{THREAD.user}", "ada")
+    await place.store.displays.save_conversation(person.id, "99")
     await run(place, room, number)
     assert f"started {MAX_ATTEMPTS} times" in send.await_args.args[0]
-    room.client.create_dm.assert_awaited_once()
+    room.client.create_dm.assert_not_called()
     assert room.client.get_partial_messageable.call_args.args == (99,)
+
+
+async def test_a_refused_outcome_begins_no_direct_messages(place: Place) -> None:
+    number = await left(place, PublicationState(), kills=MAX_ATTEMPTS)
+    room, refused = Room(), Mock(status=400, reason="")
+    error = discord.HTTPException(refused, {"code": 50035, "message": "no"})
+    room.client.get_partial_messageable.return_value.send.side_effect = error
+    await run(place, room, number)
+    room.client.create_dm.assert_not_called()
+    room.client.get_partial_messageable.return_value.send.assert_awaited_once()
 
 
 async def test_the_live_message_has_the_steps_of_the_state(place: Place) -> None:

@@ -76,6 +76,12 @@ async def taken_up(room: Room, after_s: float = SILENT_S) -> int:
     return await resume_unfinished(room.client, room.context)
 
 
+async def converse(room: Room) -> None:
+    """Alice has begun direct messages."""
+    person = await room.place.store.people.ensure(f"discord:{room.alice.id}", "alice")
+    await room.place.store.displays.save_conversation(person.id, str(room.alice.dm.id))
+
+
 async def direct(room: Room) -> Message:
     """What alice is written to directly."""
     return await room.alice.sees(lambda _: True, room.alice.dm)
@@ -204,8 +210,16 @@ async def test_a_process_that_ends_before_it_has_started_a_command_costs_no_atte
 
 async def test_what_is_older_than_a_day_is_given_up_and_told(room: Room) -> None:
     await killed(room)
+    await converse(room)
     await taken_up(room, 86_401)
     assert "it is more than a day old" in (await direct(room)).text
+    assert await is_settled(room)
+
+
+async def test_who_has_begun_no_direct_messages_gets_none(room: Room) -> None:
+    await killed(room)
+    await taken_up(room, 86_401)
+    assert room.alice.dms == []
     assert await is_settled(room)
 
 

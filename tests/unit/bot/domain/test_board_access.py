@@ -74,3 +74,14 @@ def test_an_opening_date_that_has_passed_is_none_any_more() -> None:
     assert rules.at(NOON - timedelta(seconds=1)) == rules
     assert rules.at(NOON) == SeasonRules(late_runs=True)
     assert SeasonRules().at(NOON) == SeasonRules()
+
+
+@pytest.mark.parametrize("source", SourceVisibility)
+def test_only_a_board_with_a_deadline_speaks_of_it_as_certain(source: SourceVisibility) -> None:
+    with_end, without = source.statement(NOON), source.statement(None)
+    assert "After the deadline" not in without
+    if source is SourceVisibility.AFTER_DEADLINE:
+        assert with_end.startswith("After the deadline, everyone who sees the board may read")
+        assert without.startswith("Only you and admins may read your source. If the board")
+    else:
+        assert with_end == without

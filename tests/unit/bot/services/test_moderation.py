@@ -13,6 +13,7 @@ from bot.domain.submission import Ban, ExclusionKind, RateLimit
 from bot.services import moderation
 from bot.services.accounts import delete_account
 from bot.services.moderation import Decision
+from bot.services.rules import submission_rules
 from tests.doubles.place import Place
 
 
@@ -164,7 +165,7 @@ async def test_an_admin_limits_one_person_but_not_themselves(place: Place) -> No
     assert await place.store.moderation.limits() == (kept,)
     words = "every board, every mode, person local:eve"
     assert await audit(place) == [("limit", f"3 in 24 h, {words}", "a flood")]
-    (named,) = (await moderation.submission_rules(place.store)).limits
+    (named,) = (await submission_rules(place.store)).limits
     assert named.person is not None
     assert named.person.id == eve
     with pytest.raises(UserError, match="your own account"):

@@ -34,7 +34,7 @@ async def test_somebody_else_s_source_is_shown_once_the_board_has_closed(place: 
 
 async def test_of_a_board_without_end_nobody_sees_another_s_source(place: Place) -> None:
     submission = await place.submit(await place.person("bob"))
-    with pytest.raises(UserError, match="after its deadline, but has none"):
+    with pytest.raises(UserError, match="after a deadline, and has none yet"):
         await source(place.store, place.clock, Viewer(place.ada), submission.id)
 
 

@@ -81,6 +81,27 @@ async def test_a_chosen_name_is_reset_on_the_persons_page(door: WebContext, plac
     assert ("reset-name", "person discord:9", "Rude: be kind") in await recorded(door)
 
 
+async def test_the_gpu_time_of_a_person_is_limited_on_their_page(
+    door: WebContext, place: Place
+) -> None:
+    _, person, _ = await pages_about_eve(place)
+    root = await admin_of(door, "root")
+    form = {"who": "local:eve", "reason": "a <b>flood", "back": person, "most": "2.50"}
+    answer = await root.post("/admin/limit-time", form | {"unit": "dollars"})
+    assert answer.status_code == 303, answer.text
+    text = await root.text(answer.headers["Location"])
+    assert "The personal limit of $2.50 a day (a &lt;b&gt;flood)" in text
+    wrong = await root.post("/admin/limit-time", form | {"most": "much"})
+    assert wrong.status_code == 400
+    assert 'value="much"' in wrong.text
+    assert (await root.post("/admin/limit-time", form | {"reason": ""})).status_code == 400
+    other = await root.post("/admin/limit-time", form | {"most": "", "unit": "seconds"})
+    assert "does not exist" in other.text
+    gone = await root.post("/admin/limit-time", form | {"most": "", "unit": "dollars"})
+    assert "$2.50" not in await root.text(gone.headers["Location"])
+    assert await door.store.costs.quotas() == ()
+
+
 async def test_each_decision_in_place_is_recorded_and_returns_to_the_page(
     door: WebContext, place: Place
 ) -> None:

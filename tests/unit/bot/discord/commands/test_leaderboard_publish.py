@@ -29,6 +29,8 @@ from runners.contract.task import Device
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place
 
+EVERYTHING = discord.Permissions.all()
+
 
 @pytest.fixture(autouse=True)
 def _registered() -> None:
@@ -46,6 +48,9 @@ def answer(place: Place) -> InteractionReply:
     interaction.channel = Mock(spec=discord.TextChannel)
     interaction.user.id = 9
     interaction.client.context = DiscordContext(place.store, place.clock)
+    channel = Mock(spec=discord.TextChannel)
+    channel.permissions_for.return_value, channel.is_news.return_value = EVERYTHING, False
+    interaction.client.get_channel.return_value = channel
     interaction.followup.send = AsyncMock()
     return InteractionReply(interaction, is_filled=True)
 

@@ -63,6 +63,32 @@ async def test_an_admin_limits_one_person_for_some_time(api: Api) -> None:
         assert (await ada.get("/admin/rules")).json()["limits"] == []
 
 
+async def test_who_is_cancelled_by_an_admin_reads_that_and_why(api: Api) -> None:
+    bob = await api.place.person("bob")
+    first, second = await api.place.submit(bob), await api.place.submit(bob)
+    long = "it *hangs*\nand " + "x" * 480
+    async with api.asking("ada", TokenScope.ADMIN) as ada:
+        for each, body in ((first, {"reason": long}), (second, None)):
+            path = f"/admin/submissions/{each.id}/cancel"
+            assert (await ada.post(path, json=body)).json() == {"stopped": 1}
+            assert (await ada.post(path, json=body)).json() == {"stopped": 0}
+    async with api.asking("bob") as asking:
+        refused = await asking.post(f"/admin/submissions/{first.id}/cancel")
+        assert refused.status_code == 403
+        errors = [
+            (await asking.get(f"/submissions/{each.id}")).json()["jobs"][0]["error"]
+            for each in (first, second)
+        ]
+    assert errors[0].startswith("cancelled by an admin: it *hangs* and x")
+    assert len(errors[0]) == len("cancelled by an admin: ") + 300
+    assert errors[1] == "cancelled by an admin"
+    own = await api.place.submit(api.place.ada)
+    async with api.asking("ada", TokenScope.ADMIN) as ada:
+        await ada.post(f"/admin/submissions/{own.id}/cancel", json={"reason": "mine"})
+        shown = (await ada.get(f"/submissions/{own.id}")).json()["jobs"][0]
+    assert (shown["state"], shown["error"]) == ("cancelled", None)
+
+
 async def test_an_admin_bans_pauses_and_limits_and_the_audit_tells_it(api: Api) -> None:
     waiting = await api.place.submit(await api.place.person("bob"))
     bob, rest = {"identity": "local:bob", "reason": "forged"}, {"gpu": "cpu", "reason": "hot"}
@@ -90,6 +116,26 @@ async def test_an_admin_bans_pauses_and_limits_and_the_audit_tells_it(api: Api) 
     assert {each["actor"] for each in first["decisions"]} == {"ada"}
 
 
+async def test_an_admin_limits_the_gpu_time_of_one_person(api: Api) -> None:
+    await api.place.person("bob")
+    quota = {"unit": "dollars", "each_person": True, "board": None, "gpu": None}
+    own = {"identity": "local:bob", "reason": "a flood"}
+    order = quota | own | {"most": 2.5}
+    async with api.asking("ada", TokenScope.ADMIN) as ada:
+        assert (await ada.put("/admin/quotas", json=order)).status_code == 204
+        assert (await ada.get("/admin/rules")).json()["quotas"] == [order]
+        mine = await ada.put("/admin/quotas", json=order | {"identity": "local:ada"})
+        assert "your own account" in mine.text
+        assert (await ada.post("/admin/quotas/end", json=quota)).status_code == 409
+        assert (await ada.post("/admin/quotas/end", json=quota | own)).status_code == 204
+        assert (await ada.get("/admin/rules")).json()["quotas"] == []
+        log = (await ada.get("/admin/audit")).json()["decisions"]
+    assert [each["subject"] for each in log[:2]] == [
+        "dollars, person local:bob, every board, all GPU types together",
+        "$2.50 a day, person local:bob, every board, all GPU types together",
+    ]
+
+
 async def test_an_admin_caps_gpu_time_and_sees_who_used_it(api: Api) -> None:
     bob = await api.place.person("bob")
     await api.place.judged(await api.place.submit(bob))
@@ -99,7 +145,9 @@ async def test_an_admin_caps_gpu_time_and_sees_who_used_it(api: Api) -> None:
         assert wrong.status_code == 400
         order = quota | {"most": 60.0, "reason": "dear"}
         assert (await ada.put("/admin/quotas", json=order)).status_code == 204
-        assert (await ada.get("/admin/rules")).json()["quotas"] == [quota | {"most": 60.0}]
+        assert (await ada.get("/admin/rules")).json()["quotas"] == [
+            quota | {"most": 60.0, "identity": None, "reason": ""}
+        ]
         assert (await ada.post("/admin/quotas/end", json=quota)).status_code == 204
         assert (await ada.post("/admin/quotas/end", json=quota)).status_code == 409
         found = (await ada.get("/admin/costs", params={"days": 7})).json()

@@ -60,7 +60,7 @@ async def test_a_request_with_a_key_can_be_repeated(api: Api) -> None:
         assert (other.status_code, other.json()["code"]) == (422, "key-reused")
         assert other.headers["content-type"] == "application/problem+json"
         assert "use a new key" in other.json()["detail"]
-        stated = api.place.board.access.source.statement
+        stated = api.place.board.access.source.statement(api.place.board.deadline)
         assert first.json()["source_statement"] == stated
         theirs = await eve.post("/submissions", json=ORDER, headers=key)
         assert theirs.json()["id"] != first.json()["id"]

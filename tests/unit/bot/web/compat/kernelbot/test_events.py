@@ -71,7 +71,7 @@ async def test_a_profile_is_told_with_its_text_and_its_reports(
     assert first[1]["status"] == "processing"
     waits, _, stated = first[1]["message"].partition(". ")
     assert waits == "queued, position 1; no connected worker offers CPU"
-    assert stated == place.board.access.source.statement
+    assert stated == place.board.access.source.statement(place.board.deadline)
     assert isinstance(first[1]["elapsed_time"], float)
     assert (name, end["status"]) == ("result", "success")
     assert "torch: 3 us" in end["reports"][0]

@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 from bot.domain.submission import Ban, RateLimit
-from bot.services.moderation import submission_rules
+from bot.services.rules import submission_rules
 from runners.contract.task import Mode
 from tests.doubles.place import Place
 
