@@ -4,15 +4,15 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
 from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId, is_system_submission
 from bot.domain.records import ComparedSubmission, HistoryEntry, SubmissionComparison
-from bot.domain.reference_times import Work, work_by_spec
-from bot.domain.scoring import ScoreValue, Standing, judged
+from bot.domain.reference_times import OtherRun, OtherTimes, Times, work_by_spec
+from bot.domain.scoring import Standing, judged
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission
 from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, side_by_side, unified
@@ -147,27 +147,6 @@ async def _fastest(
     entries = (await leaderboard(store, board.task_version, gpu)).entries
     others = [each for each in entries if each.score.person not in without]
     return tuple(others[:_FASTEST])
-
-
-Times = Mapping[str, ScoreValue]
-"""The judge's time of each benchmark, by its spec."""
-
-
-@dataclass(frozen=True, slots=True)
-class OtherRun:
-    """A run that a submission is compared with; `submission` is None for the task's reference."""
-
-    name: str
-    times: Times
-    submission: SubmissionId | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OtherTimes:
-    """The other runs on one GPU type, and the work of each benchmark, by its spec, if known."""
-
-    others: tuple[OtherRun, ...] = ()
-    work: Mapping[str, Work] | None = None
 
 
 def times_of(evaluation: Evaluation) -> Times:

@@ -15,13 +15,14 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.records import ComparedSubmission, SubmissionComparison
+from bot.domain.reference_times import OtherRun, OtherTimes
 from bot.domain.submission import Submission, SubmissionState
+from bot.reports.benchmarks import BenchmarkTable, benchmark_table
 from bot.reports.comparison import names, times, why_no_diff
 from bot.reports.submission import VERDICT_WORDS
-from bot.services.comparison import OtherRun, OtherTimes, compare, times_by_gpu
+from bot.services.comparison import compare, times_by_gpu
 from bot.services.status import source
 from bot.web import auth, rendering
-from bot.web.benchmark_figures import BenchmarkTable, benchmark_table
 from bot.web.context import WebContext, context_of
 from bot.web.difference import Difference, colored, difference
 from bot.web.markup import Colored, colored_lines

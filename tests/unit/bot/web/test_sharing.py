@@ -15,8 +15,9 @@ from bot.domain.board import Access, SeasonRules, Visibility
 from bot.domain.ids import SubmissionId
 from bot.services.competitions import find_competition
 from bot.services.tokens import create_local_token
-from bot.web import cards, markup
+from bot.web import markup
 from bot.web.context import WebContext
+from bot.web.routes.pages import cards
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import Browser, signed_in
 from tests.doubles.exhibition import HOSTILE, Exhibition, make_exhibition
