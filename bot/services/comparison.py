@@ -1,6 +1,7 @@
 """Compares two submissions, and the benchmarks of one with those of others.
 
-`compare` accepts any two submission numbers and refuses hidden sources.
+`compare` accepts any two submission numbers and refuses hidden sources; for a recorded look at
+those, admins call `compare_sources`.
 """
 
 import asyncio
@@ -33,15 +34,18 @@ async def compare(
     store: Store, clock: Clock, viewer: Viewer, *, first: SubmissionId, second: SubmissionId
 ) -> SubmissionComparison:
     """Compare two submissions; UserError when a source is hidden or the boards differ."""
-    sources = [await source(store, clock, viewer, number) for number in (first, second)]
-    sides = [await _side(store, number) for number in (first, second)]
+    before, after = [await source(store, clock, viewer, number) for number in (first, second)]
+    return await compare_sources(store, before, after)
+
+
+async def compare_sources(store: Store, before: Source, after: Source) -> SubmissionComparison:
+    """Compare two submissions whose sources were read; UserError when the boards differ."""
+    sides = [await _side(store, each.submission) for each in (before, after)]
     if sides[0].submission.board != sides[1].submission.board:
         raise UserError(
             "two-boards",
-            "these submissions belong to different leaderboards; choose two of the same "
-            "leaderboard",
+            "these submissions belong to different boards; choose two of the same board",
         )
-    before, after = sources
     if before.text == after.text:
         return SubmissionComparison(sides[0], sides[1], "", ())
     diffs = await asyncio.to_thread(_differences, before, after)

@@ -23,7 +23,7 @@ from bot.services import lookup, moderation, standings, status, submissions
 from bot.web import rendering, sessions
 from bot.web.context import WebContext, context_of
 from bot.web.markup import line_of
-from bot.web.routes.actions.page import Number, SignedIn, part, reason_of, redirect, show
+from bot.web.routes.actions.page import Number, SignedIn, part, redirect, show
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Mode
 from runners.languages import spec_by_suffix, spec_of
@@ -329,7 +329,7 @@ async def cancel(request: Request, submitted: sessions.SmallForm, number: Number
 async def withdraw(request: Request, submitted: sessions.SmallForm, number: Number) -> Response:
     """Take it off its board permanently; its result stays."""
     require_acting(submitted.caller)
-    reason = reason_of(submitted.fields)
+    reason = submitted.fields.reason
     await moderation.withdraw(
         context_of(request).store, submitted.caller, reason, SubmissionId(number)
     )
