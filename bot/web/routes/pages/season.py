@@ -19,7 +19,7 @@ from bot.web.context import WebContext, context_of
 
 router = APIRouter(prefix="/boards/{name}")
 GpuQuery = Annotated[str | None, Query(max_length=64)]
-FRESH_S = 15.0
+FRESH_S = 3.0
 """How long in seconds a season is reused, because it is read from many runs."""
 _MOST_ROWS = 200
 """The most rows of each table; the newest are shown."""
