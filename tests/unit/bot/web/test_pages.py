@@ -511,4 +511,4 @@ async def test_a_card_says_what_the_task_is_about_and_cards_are_filtered(shown: 
     assert 'href="/boards/empty"' in found
     assert 'href="/boards/empty"' not in (await asked(shown, "/?gpu=A100")).text
     assert 'href="/boards/empty"' not in (await asked(shown, "/?q=vectoradd")).text
-    assert "No open leaderboard matches." in (await asked(shown, "/?q=%3Cb%3E")).text
+    assert "No open board matches." in (await asked(shown, "/?q=%3Cb%3E")).text

@@ -69,7 +69,7 @@ async def test_each_page_says_what_it_is_about_and_has_its_picture(
         ("/boards/vectoradd?gpu=A100", "vectoradd on A100", "/boards/vectoradd/card.png?gpu=A100"),
         (f"/submissions/{number}", f"Submission #{number}", f"/submissions/{number}/card.png"),
         (f"/people/{person}", '<script>alert("1")', f"/people/{person}/card.png"),
-        ("/", "Leaderboards", "/card.png"),
+        ("/", "Boards", "/card.png"),
     ):
         found = await tags(stranger, path)
         assert found["og:title"].startswith(title)
