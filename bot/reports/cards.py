@@ -18,7 +18,7 @@ from pydantic import Base64Bytes
 from bot.domain.board import Board
 from bot.domain.leaderboard import BoardStandings, OwnStanding, Placement
 from bot.domain.scoring import ScoreValue
-from bot.domain.times import ordinal, show_factor, show_score, speed_up
+from bot.domain.times import ordinal, show_factor, show_gap, show_score, speed_up
 from bot.reports import escaping
 
 ROWS = 3
@@ -72,7 +72,11 @@ def board_card(shown: BoardStandings) -> LinkCard:
     rows = []
     for each in shown.entries[:ROWS]:
         value, first = each.score.value, shown.entries[0].score.value
-        gap = _vs(shown.reference, value) if each.rank == 1 else _gap(value, first)
+        gap = (
+            _vs(shown.reference, value)
+            if each.rank == 1
+            else show_gap(value.time_ns, first.time_ns)
+        )
         rank = _rank(each.rank, shared=shared[each.rank] > 1)
         rows.append(CardRow(rank, each.score.person_name, show_score(value), gap))
     above = f"Leaderboard on {shown.gpu} · {count} {'person' if count == 1 else 'people'} ranked"
@@ -114,10 +118,6 @@ def _rank(rank: int, *, shared: bool) -> str:
     return f"{rank}=" if shared else str(rank)
 
 
-def _gap(value: ScoreValue, better: ScoreValue) -> str:
-    return f"+{value.time_ns / better.time_ns - 1:.1%}"
-
-
 def _vs(reference: ScoreValue | None, value: ScoreValue) -> str:
     if reference is None:
         return ""
@@ -127,8 +127,8 @@ def _vs(reference: ScoreValue | None, value: ScoreValue) -> str:
 def _behind(place: Placement) -> str:
     if place.ahead is None:
         return _vs(place.reference, place.value)
-    gap = place.value.time_ns / place.ahead.score.value.time_ns - 1
-    return f"{gap:.1%} behind {ordinal(place.ahead.rank)}"
+    ahead = place.ahead
+    return show_gap(place.value.time_ns, ahead.score.value.time_ns, ordinal(ahead.rank))
 
 
 def draw(card: LinkCard) -> Base64Bytes:

@@ -9,7 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.records import FailedRun
 from bot.domain.scoring import ScoreValue, Standing
-from bot.domain.times import ordinal, show_deadline, show_score, show_speed_up, show_time, speed_up
+from bot.domain.times import (
+    ordinal,
+    show_deadline,
+    show_gap,
+    show_score,
+    show_speed_up,
+    show_time,
+    speed_up,
+)
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.confirmations import final_line, pending_table
 from bot.reports.escaping import escape_formula, one_line
@@ -230,11 +238,10 @@ def gaps(leaderboard: BoardStandings, own: Standing) -> tuple[str, ...]:
     ahead = [each for each in leaderboard.entries if each.rank < own.rank]
     if ahead:
         following, value = ahead[-1], own.score.value
-        gap_ns = max(0.0, value.time_ns - following.score.value.time_ns)
-        lines.append(
-            f"{show_time(gap_ns)} ({gap_ns / value.time_ns:.1%}) behind {ordinal(following.rank)}, "
-            f"{one_line(following.score.person_name)}"
-        )
+        ahead_ns = following.score.value.time_ns
+        name = f"{ordinal(following.rank)}, {one_line(following.score.person_name)}"
+        gap = show_gap(value.time_ns, ahead_ns, name)
+        lines.append(f"{gap} ({show_time(max(0.0, value.time_ns - ahead_ns))})")
     if leaderboard.reference is not None:
         lines.append(f"{show_speed_up(leaderboard.reference, own.score.value)} vs reference")
     return tuple(lines)
