@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.records import FailedRun
 from bot.domain.scoring import ScoreValue, Standing
+from bot.domain.status import SubmissionStatus
 from bot.domain.times import (
     describe_speed_up,
     ordinal,
@@ -232,6 +233,12 @@ def placement_line(place: Placement, evaluation: Evaluation | None = None) -> Te
     best = ", a personal best" if place.improved else ""
     shared = "; shared: the judge cannot tell these times apart" if place.shared else ""
     return Text(f"{medal(place.rank)}{rank} on {place.gpu}: {time}{best}{shared}", Tone.PLAIN)
+
+
+def placement_lines(places: Sequence[Placement], status: SubmissionStatus) -> list[Text]:
+    """Return the line of each rank of a submission."""
+    found = {each.job.gpu: each.evaluation for each in status.jobs}
+    return [placement_line(each, found.get(each.gpu)) for each in places]
 
 
 _MOST_NAMED = 2

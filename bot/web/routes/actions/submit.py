@@ -17,7 +17,7 @@ from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import SubmissionRequest
 from bot.reports.confirmations import confirmation_lines
-from bot.reports.standings import placement_line
+from bot.reports.standings import placement_lines
 from bot.reports.submission import job_line, outcome
 from bot.services import lookup, moderation, standings, status, submissions
 from bot.web import rendering, sessions
@@ -226,7 +226,7 @@ async def _render_progress(
         "outcome": outcome(reading),
         "lines": [(each, job_line(each)) for each in reading.jobs],
         "confirmations": [*confirmation_lines(reading)],
-        "places": [placement_line(each) for each in placements],
+        "places": placement_lines(placements, reading),
         "best": any(each.is_best for each in placements),
         "first": any(each.rank == 1 and each.is_best for each in placements),
         "unserved": ()

@@ -18,7 +18,7 @@ from bot.reports.benchmarks import BenchmarkReport, benchmark_report
 from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
 from bot.reports.profiles import Profile, profiles
-from bot.reports.standings import placement_line, standing_line
+from bot.reports.standings import placement_lines, standing_line
 from bot.reports.submission import VERDICT_WORDS, archives, evaluation_report, job_line, outcome
 from bot.services import comparison, standings, status
 from bot.services.comparison import other_times
@@ -131,7 +131,7 @@ async def _places(context: WebContext, reading: SubmissionStatus) -> list[str]:
     if not reading.is_final:
         return []
     placements = await standings.placements(context.store, reading.submission.id)
-    return [placement_line(each).text for each in placements]
+    return [each.text for each in placement_lines(placements, reading)]
 
 
 async def _choices(
