@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.reports.blocks import Chart, Point, Series
+from bot.reports.charts import UTC_SUFFIX
 from bot.reports.escaping import one_line
 
 _MOST = 2_000
@@ -11,10 +12,13 @@ _MOST = 2_000
 
 
 def as_data(chart: Chart) -> dict[str, Any]:
-    """Return a chart's title, axes and series; times in seconds since 1970, names by index."""
+    """Return a chart's title, axes and series; times in seconds since 1970, names by index.
+
+    The script shows times in the zone of the viewer.
+    """
     return {
         "title": one_line(chart.title),
-        "x": chart.x,
+        "x": chart.x.removesuffix(UTC_SUFFIX),
         "y": chart.y,
         "names": [one_line(each) for each in chart.names],
         "series": [as_series(each, chart.names) for each in chart.series],
