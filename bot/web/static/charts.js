@@ -202,7 +202,7 @@
       const found = inside ? JSON.parse(inside.textContent) : await (await fetch(source, { cache: "no-cache" })).json();
       if (!found.series.length) return;
       data = found.runs ? withRuns(found, Number(me)) : found;
-      figure.closest("section").hidden = false;
+      figure.closest("section[hidden]")?.removeAttribute("hidden"); // there was no run before
       redraw();
       figure.dataset.drawn = "";
     };
