@@ -20,7 +20,7 @@ from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Tabl
 from bot.reports.charts import as_table, describe_chart
 from bot.reports.confirmations import confirmation_lines
 from bot.reports.escaping import clean, one_line, table_lines
-from bot.reports.standings import placement_line
+from bot.reports.standings import placement_lines
 from bot.reports.submission import job_line, warning_of
 
 _log = structlog.get_logger(__name__)
@@ -278,8 +278,7 @@ def public_line(status: SubmissionStatus, user: int, placements: Sequence[Placem
     """Return a submission's owner and name, and its rank on each GPU type."""
     name, board = line(status.submission.file_name, _FILE_NAME), line(status.board.name)
     head = f"<@{user}>'s submission #{status.submission.id} {name} on {board}"
-    found = {each.job.gpu: each.evaluation for each in status.jobs}
-    return _fit_message([head, *(placement_line(p, found.get(p.gpu)).text for p in placements)])
+    return _fit_message([head, *(each.text for each in placement_lines(placements, status))])
 
 
 def _fit_message(lines: Sequence[str]) -> str:

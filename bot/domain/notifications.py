@@ -155,7 +155,7 @@ def record_notification(change: StandingsChange, board: Board, addressee: str) -
     text = f"Record on {board.name} ({new.gpu}): {new.person_name} takes {show_score(new.value)}"
     if old is not None:
         factor = show_speed_up(old.value, new.value)
-        text += f", {factor} faster than {old.person_name} ({show_score(old.value)})"
+        text += f", {factor} as fast as {old.person_name} ({show_score(old.value)})"
     key = f"record {new.submission} {new.gpu} {addressee}"
     return Notification(key, NotificationKind.RECORD, addressee, board.id, f"{text}.")
 

@@ -8,7 +8,7 @@ number of operations but not their precision, so the slowest rate is assumed.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -136,6 +136,27 @@ class Work:
         """The least time that the memory allows; None unless memory certainly limits it."""
         memory_s = self.bytes / self.peak.bytes_per_s
         return memory_s * 1e9 if memory_s > self.flops / self.peak.fp32_per_s else None
+
+
+Times = Mapping[str, ScoreValue]
+"""The judge's time of each benchmark, by its spec."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRun:
+    """A run that a submission is compared with; `submission` is None for the task's reference."""
+
+    name: str
+    times: Times
+    submission: SubmissionId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTimes:
+    """The other runs on one GPU type, and the work of each benchmark, by its spec, if known."""
+
+    others: tuple[OtherRun, ...] = ()
+    work: Mapping[str, Work] | None = None
 
 
 def work_by_spec(task: TaskDefinition, gpu: str) -> dict[str, Work]:

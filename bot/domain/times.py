@@ -109,6 +109,41 @@ def show_factor(factor: float) -> str:
     return f"{factor:.{min(_decimals(factor, digits), 3)}f}x"
 
 
+def show_percent(ratio: float) -> str:
+    """Return a relative difference below two, such as `2.9 %`."""
+    return f"{100 * ratio:.1f} %" if ratio < 0.0995 else f"{100 * ratio:.0f} %"
+
+
+_AS_FACTOR = 1.995
+"""From this ratio of two times on, a difference is said as a factor, which is clearer than 93 %."""
+
+
+def show_change(time_ns: float, other_ns: float, other: str = "") -> str:
+    """Return how a time compares with another: `2.9 % faster than before`, `16x as fast as before`.
+
+    A slower one is `3.0 % slower than before`, and from twice the time on `3.2x as long as before`.
+    """
+    is_faster = time_ns < other_ns
+    ratio = other_ns / time_ns if is_faster else time_ns / other_ns
+    if ratio >= _AS_FACTOR:
+        words, link = f"{show_factor(ratio)} as {'fast' if is_faster else 'long'}", "as"
+    else:
+        words, link = f"{show_percent(ratio - 1)} {'faster' if is_faster else 'slower'}", "than"
+    return f"{words} {link} {other}" if other else words
+
+
+def show_gap(time_ns: float, ahead_ns: float, ahead: str = "") -> str:
+    """Return how far a time is behind another, such as `2.9 % behind 1st` or `3.2x as long as 1st`.
+
+    Without a name, it is `+2.9 %` or `3.2x`.
+    """
+    ratio = max(1.0, time_ns / ahead_ns)
+    if ratio >= _AS_FACTOR:
+        return show_change(time_ns, ahead_ns, ahead) if ahead else show_factor(ratio)
+    words = show_percent(ratio - 1)
+    return f"{words} behind {ahead}" if ahead else f"+{words}"
+
+
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 

@@ -1,16 +1,42 @@
-"""The contents of link cards: the pictures that are shown with links to pages."""
+"""Link cards: the pictures that other programs show with links to pages, and their contents.
+
+Names are untrusted: `draw` is only called in a process with limits on time and memory. A character
+that is not in the font is transliterated; a text that is too wide is cut.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from io import BytesIO
 from typing import Final
+
+from PIL import Image, ImageDraw, ImageFont
+from pydantic import Base64Bytes
 
 from bot.domain.board import Board
 from bot.domain.leaderboard import BoardStandings, OwnStanding, Placement
 from bot.domain.scoring import ScoreValue
-from bot.domain.times import ordinal, show_factor, show_score, speed_up
+from bot.domain.times import ordinal, show_factor, show_gap, show_score, speed_up
+from bot.reports import escaping
 
 ROWS = 3
+SIZE = (1200, 630)
+"""The picture's width and height, as programs that show links expect it."""
+_PAPER, _SHEET, _INK, _SOFT, _ACCENT, _GOLD = (
+    "#101413", "#1d2321", "#ebece7", "#a3a89f", "#6fd0b5", "#e6b450",
+)  # fmt: skip
+_PLACES = {
+    "1": ("#4a3a12", "#f3cf82"), "2": ("#33393d", "#d3d8dc"), "3": ("#46301f", "#e9b48b"),
+}  # fmt: skip
+"""The colors of the first three places: of the background, and of the number."""
+_LEFT, _RIGHT = 72, SIZE[0] - 72
+_ROW_HEIGHT = 88
+_MOST_CHARACTERS = 200
+"""A longer text is cut before it is measured."""
+_TITLES = (76, 64, 52)
+"""The sizes of the title; the first in which it fits is used, or else the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +72,11 @@ def board_card(shown: BoardStandings) -> LinkCard:
     rows = []
     for each in shown.entries[:ROWS]:
         value, first = each.score.value, shown.entries[0].score.value
-        gap = _vs(shown.reference, value) if each.rank == 1 else _gap(value, first)
+        gap = (
+            _vs(shown.reference, value)
+            if each.rank == 1
+            else show_gap(value.time_ns, first.time_ns)
+        )
         rank = _rank(each.rank, shared=shared[each.rank] > 1)
         rows.append(CardRow(rank, each.score.person_name, show_score(value), gap))
     above = f"Leaderboard on {shown.gpu} · {count} {'person' if count == 1 else 'people'} ranked"
@@ -88,10 +118,6 @@ def _rank(rank: int, *, shared: bool) -> str:
     return f"{rank}=" if shared else str(rank)
 
 
-def _gap(value: ScoreValue, better: ScoreValue) -> str:
-    return f"+{value.time_ns / better.time_ns - 1:.1%}"
-
-
 def _vs(reference: ScoreValue | None, value: ScoreValue) -> str:
     if reference is None:
         return ""
@@ -101,5 +127,95 @@ def _vs(reference: ScoreValue | None, value: ScoreValue) -> str:
 def _behind(place: Placement) -> str:
     if place.ahead is None:
         return _vs(place.reference, place.value)
-    gap = place.value.time_ns / place.ahead.score.value.time_ns - 1
-    return f"{gap:.1%} behind {ordinal(place.ahead.rank)}"
+    ahead = place.ahead
+    return show_gap(place.value.time_ns, ahead.score.value.time_ns, ordinal(ahead.rank))
+
+
+def draw(card: LinkCard) -> Base64Bytes:
+    """Return the card as a PNG file; only called in its own process."""
+    image = Image.new("RGB", SIZE, _PAPER)
+    canvas = ImageDraw.Draw(image)
+    _draw_mark(canvas)
+    width, title = _RIGHT - _LEFT, _line(card.title)
+    sizes = (each for each in _TITLES if _font(each, bold=True).getlength(title) <= width)
+    size = next(sizes, _TITLES[-1])
+    _write(canvas, card.above, (_LEFT, 178), _Style(_font(32), _SOFT, width))
+    _write(canvas, title, (_LEFT, 262), _Style(_font(size, bold=True), _INK, width))
+    if not card.rows:
+        _write(canvas, card.words, (_LEFT, 372), _Style(_font(40), _SOFT, width))
+    for number, row in enumerate(card.rows[:ROWS]):
+        _draw_row(canvas, row, 378 + number * _ROW_HEIGHT)
+    file = BytesIO()
+    image.quantize(64).save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def _draw_mark(canvas: ImageDraw.ImageDraw) -> None:
+    """Draw the bars of the page header with its name."""
+    for left, top, bottom, color in (
+        (_LEFT, 96, 124, _ACCENT), (_LEFT + 26, 68, 124, _GOLD), (_LEFT + 52, 106, 124, _ACCENT),
+    ):  # fmt: skip
+        canvas.rounded_rectangle((left, top, left + 20, bottom), 3, fill=color)
+    _write(canvas, "Podium", (_LEFT + 94, 98), _Style(_font(36, bold=True), _INK, 300))
+
+
+def _draw_row(canvas: ImageDraw.ImageDraw, row: CardRow, middle: int) -> None:
+    top, bottom = middle - _ROW_HEIGHT // 2 + 5, middle + _ROW_HEIGHT // 2 - 5
+    canvas.rounded_rectangle((_LEFT, top, _RIGHT, bottom), 12, fill=_SHEET)
+    below, ink = _PLACES.get(row.place.rstrip("="), (_PAPER, _SOFT))
+    canvas.rounded_rectangle((_LEFT + 14, top + 12, _LEFT + 104, bottom - 12), 10, fill=below)
+    bold, right = _font(32, bold=True), _RIGHT - 24
+    _write(canvas, row.place, (_LEFT + 59, middle), _Style(bold, ink, 84, "mm"))
+    right -= _write(canvas, row.remark, (right, middle), _Style(_font(27), _SOFT, 330, "rm")) + 24
+    right -= _write(canvas, row.time, (right, middle), _Style(bold, _ACCENT, 330, "rm")) + 24
+    left = _LEFT + 124
+    _write(canvas, row.name, (left, middle), _Style(_font(34), _INK, right - left))
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How a line is written; a wider one is cut."""
+
+    font: ImageFont.FreeTypeFont
+    color: str
+    width: int
+    point: str = "lm"
+    """The point of the line that is placed, by Pillow's letters: by default left, middle."""
+
+
+def _write(canvas: ImageDraw.ImageDraw, text: str, at: tuple[int, int], style: _Style) -> int:
+    """Write a line and return its width."""
+    line = _cut(_line(text), style.font, style.width)
+    canvas.text(at, line, style.color, style.font, style.point)
+    return round(style.font.getlength(line))
+
+
+def _line(text: str) -> str:
+    """Return a text that the font can draw, on one line, cut to `_MOST_CHARACTERS`."""
+    return escaping.drawable(text[:_MOST_CHARACTERS], _has_glyph)[:_MOST_CHARACTERS]
+
+
+def _cut(line: str, font: ImageFont.FreeTypeFont, width: int) -> str:
+    if font.getlength(line) <= width:
+        return line
+    while line and font.getlength(f"{line}…") > width:
+        line = line[:-1]
+    return f"{line.rstrip()}…"
+
+
+@cache
+def _font(size: int, *, bold: bool = False) -> ImageFont.FreeTypeFont:
+    """Return the font that matplotlib ships, which is certain to be installed."""
+    found = find_spec("matplotlib")
+    if found is None or not found.submodule_search_locations:
+        raise FileNotFoundError("matplotlib is not installed, and the cards need its font")
+    name = f"DejaVuSans{'-Bold' if bold else ''}.ttf"
+    file = f"{found.submodule_search_locations[0]}/mpl-data/fonts/ttf/{name}"
+    # The basic layout needs no code for complex scripts, which would read untrusted names.
+    return ImageFont.truetype(file, size, layout_engine=ImageFont.Layout.BASIC)
+
+
+def _has_glyph(character: str) -> bool:
+    """Return whether the font has the character; all others are drawn as the same box."""
+    font = _font(_TITLES[-1])
+    return bytes(font.getmask(character)) != bytes(font.getmask("\U0010fffd"))

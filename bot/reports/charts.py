@@ -81,7 +81,8 @@ def as_table(chart: blocks.Chart, most: int = _MOST_POINTS) -> blocks.Table:
 
 def describe_chart(chart: blocks.Chart) -> str:
     """Return a description of the chart's picture in one paragraph."""
-    return f"{chart.title}, {chart.y} by {chart.x}: " + "; ".join(_summaries(chart))
+    what = f"{chart.title}, {chart.y} by {chart.x.removesuffix(UTC_SUFFIX)}: "
+    return what + "; ".join(_summaries(chart))
 
 
 def _summaries(chart: blocks.Chart) -> Iterator[str]:
@@ -91,17 +92,21 @@ def _summaries(chart: blocks.Chart) -> Iterator[str]:
         first, last = series.points[0], series.points[-1]
         count = len(series.points)
         if count == 1:
-            yield f"{series.name} {show_value(first)} ({show_position(first.at)})"
+            yield f"{series.name} {show_value(first)} ({_position(first.at)})"
         else:
             yield (
-                f"{series.name} from {show_value(first)} ({show_position(first.at)}) "
-                f"to {show_value(last)} ({show_position(last.at)}), {count} points"
+                f"{series.name} from {show_value(first)} ({_position(first.at)}) "
+                f"to {show_value(last)} ({_position(last.at)}), {count} points"
             )
 
 
 def show_position(at: datetime | str) -> str:
     """Return a point's position: a date and time, or a name."""
     return at if isinstance(at, str) else f"{at:%Y-%m-%d %H:%M}"
+
+
+def _position(at: datetime | str) -> str:
+    return at if isinstance(at, str) else f"{show_position(at)} UTC"
 
 
 def show_value(point: blocks.Point) -> str:
@@ -117,7 +122,8 @@ def _thinned(points: Sequence[blocks.Point], most: int) -> Sequence[blocks.Point
     return [points[round(number * step)] for number in range(most)]
 
 
-DAY = "day (UTC)"
+UTC_SUFFIX = " (UTC)"
+DAY = f"day{UTC_SUFFIX}"
 
 
 def season_chart(season: Season) -> blocks.Chart | None:

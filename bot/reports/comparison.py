@@ -93,7 +93,7 @@ def _relation(first_side: ComparedSubmission, second_side: ComparedSubmission, g
     if first is None or second is None:
         return ""
     if is_ahead(second, first):
-        return f"{show_speed_up(first, second)} faster"
+        return f"{show_speed_up(first, second)} as fast"
     if is_ahead(first, second):
-        return f"{show_speed_up(second, first)} slower"
+        return f"{show_speed_up(second, first)} as long"
     return "cannot be told apart"

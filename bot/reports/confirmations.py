@@ -6,7 +6,7 @@ from bot.domain.confirmation import Confirmation, ConfirmationState, LostPlace
 from bot.domain.finals import Final
 from bot.domain.scoring import Outcome, PairRatio
 from bot.domain.status import JobStatus, SubmissionStatus
-from bot.domain.times import ordinal, show_score, show_span
+from bot.domain.times import ordinal, show_change, show_score, show_span
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 
 _PENDING_COLUMNS = (
@@ -69,9 +69,9 @@ def confirmation_line(found: Confirmation) -> Text:
     holder = f"#{found.rival} by {found.rival_name}" if found.rival_name else f"#{found.rival}"
     words = {
         ConfirmationState.PENDING: f"confirmation pending: {_waiting(found, holder)}",
-        ConfirmationState.CONFIRMED: f"confirmed: {_difference(found.ratio)} than {holder}",
+        ConfirmationState.CONFIRMED: f"confirmed: {_difference(found.ratio, holder)}",
         ConfirmationState.TIED: f"tied with {holder}: {_tie(found.ratio)}",
-        ConfirmationState.SLOWER: f"not confirmed: {_difference(found.ratio)} than {holder}, who "
+        ConfirmationState.SLOWER: f"not confirmed: {_difference(found.ratio, holder)}, who "
         "keeps the place",
         ConfirmationState.REFUSED: f"not ranked: {found.reason}",
         ConfirmationState.UNDECIDED: f"not confirmed: {found.reason}, which keeps its place",
@@ -90,13 +90,17 @@ def _waiting(found: Confirmation, holder: str) -> str:
     return f"{place} from {holder}; both are compared on one card, in turns"
 
 
-def _difference(ratio: PairRatio | None) -> str:
-    """Return how much faster or slower, such as `1.20 % ± 0.10 faster`."""
+def _difference(ratio: PairRatio | None, other: str = "") -> str:
+    """Return how much faster or slower, such as `1.20 % ± 0.10 faster` or `3.2x as fast`."""
     if ratio is None:
         return ""
-    change = 100 * (ratio.ratio - 1)
-    word = "faster" if change < 0 else "slower"
-    return f"{abs(change):.2f} % ± {100 * ratio.half_width:.2f} {word}"
+    if not 0.5 < ratio.ratio < 2:
+        return show_change(ratio.ratio, 1.0, other)
+    is_faster = ratio.ratio < 1
+    change = 1 / ratio.ratio - 1 if is_faster else ratio.ratio - 1
+    half = ratio.half_width / (ratio.ratio**2 if is_faster else 1)
+    words = f"{100 * change:.2f} % ± {100 * half:.2f} {'faster' if is_faster else 'slower'}"
+    return f"{words} than {other}" if other else words
 
 
 def _tie(ratio: PairRatio | None) -> str:

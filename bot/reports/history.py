@@ -38,9 +38,9 @@ def history_table(past: Sequence[HistoryEntry]) -> Table:
 
 
 def history_line(past: HistoryEntry) -> str:
-    """Return one line such as `#17, 2026-11-22 09:15, ranked; H100: passed`."""
+    """Return one line such as `#17, 2026-11-22 09:15 UTC, ranked; H100: passed`."""
     submission = past.submission
-    when = f"{submission.created_at:%Y-%m-%d %H:%M}"
+    when = f"{submission.created_at:%Y-%m-%d %H:%M} UTC"
     return f"#{submission.id}, {when}, {submission.mode.value}; {', '.join(_outcomes(past))}"
 
 

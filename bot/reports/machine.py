@@ -4,12 +4,13 @@ Also how far the kernels of a profile used the GPU.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bot.domain.noise import too_noisy
+from bot.domain.status import numbered
 from bot.domain.times import describe_speed_up, speed_up_of
 from runners.contract.comparison import NOISY_MOST
-from runners.contract.evaluation import Environment, Evaluation, Isolation
+from runners.contract.evaluation import CaseResult, Environment, Evaluation, Isolation, Measurement
 
 
 def machine_lines(evaluation: Evaluation) -> Iterator[str]:
@@ -53,30 +54,66 @@ def gpu_state_line(clocks: dict[str, float]) -> str:
     return f"GPU state: {', '.join(parts)}"
 
 
+Noted = tuple[int, str, str]
+"""The number and the spec of a benchmark, and what was found of it."""
+
+
+def said_once(found: Sequence[Noted], words: str, several: str = "") -> Iterator[str]:
+    """Yield one line about all of these benchmarks; nothing for none.
+
+    What was found replaces `{}` in `words`, or in `several` if that fits several benchmarks better.
+    """
+    if len(found) == 1:
+        _, spec, value = found[0]
+        yield f"{spec}: {words.replace('{}', value)}"
+    elif found:
+        each = "; ".join(f"benchmark {number} {value}".rstrip() for number, _, value in found)
+        yield (several or words).replace("{}", each)
+
+
+def measured_cases(evaluation: Evaluation) -> Iterator[tuple[int, CaseResult, Measurement]]:
+    """Yield the number, the case and the measurement of each benchmark that was timed."""
+    for number, case in numbered(evaluation.cases):
+        if case.measurement is not None:
+            yield number, case, case.measurement
+
+
 def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
     """Yield why a passed ranked run on the CPU is not ranked, if its times are too noisy."""
-    for case in too_noisy(evaluation):
-        if (measured := case.measurement) is not None:
-            yield (
-                f"{case.spec}: too noisy here: ± {measured.half_width_ns / measured.time_ns:.0%},"
-                f" and a rank needs ± {NOISY_MOST:.0%} or less. The result is kept and is no"
-                " failure, but is not ranked; submit again when the runner's machine is less busy"
-            )
+    noisy = too_noisy(evaluation)
+    yield from said_once(
+        [
+            (number, case.spec, f"± {measured.half_width_ns / measured.time_ns:.0%}")
+            for number, case, measured in measured_cases(evaluation)
+            if case in noisy
+        ],
+        f"too noisy here: {{}}, and a rank needs ± {NOISY_MOST:.0%} or less. The result is kept and"
+        " is no failure, but is not ranked; submit again when the runner's machine is less busy",
+    )
 
 
 def turn_lines(evaluation: Evaluation) -> Iterator[str]:
     """Yield the speedup over a reference that ran in turn, and how many calls were left out."""
-    for case in evaluation.cases:
-        measured = case.measurement
-        if measured is not None and measured.vs_reference is not None:
-            speedup = describe_speed_up(speed_up_of(measured.vs_reference))
-            yield f"{case.spec}: {speedup} vs reference, timed in turn with it"
-        if measured is not None and measured.left_out:
-            calls = measured.left_out + sum(map(len, measured.samples))
-            yield (
-                f"{case.spec}: {measured.left_out} of {calls} calls waited for a core of the"
-                " machine: they were checked, but do not count towards the time"
-            )
+    timed = list(measured_cases(evaluation))
+    yield from said_once(
+        [
+            (number, case.spec, describe_speed_up(speed_up_of(measured.vs_reference)))
+            for number, case, measured in timed
+            if measured.vs_reference is not None
+        ],
+        "{} vs reference, timed in turn with it",
+        "vs reference, timed in turn with it: {}",
+    )
+    checked = "they were checked, but do not count towards the time"
+    yield from said_once(
+        [
+            (number, case.spec, f"{each.left_out} of {each.left_out + sum(map(len, each.samples))}")
+            for number, case, each in timed
+            if each.left_out
+        ],
+        f"{{}} calls waited for a core of the machine: {checked}",
+        f"calls that waited for a core of the machine: {{}}; {checked}",
+    )
 
 
 _KERNEL = re.compile(

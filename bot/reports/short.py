@@ -14,7 +14,15 @@ from bot.domain.names import cut_name
 from bot.domain.records import StoredFile
 from bot.domain.scoring import ScoreValue, Standing, judged
 from bot.domain.status import JobStatus, SubmissionStatus, is_public, numbered
-from bot.domain.times import ordinal, show_score, show_speed_up, show_time
+from bot.domain.times import (
+    ordinal,
+    show_change,
+    show_gap,
+    show_percent,
+    show_score,
+    show_speed_up,
+    show_time,
+)
 from bot.reports import submission
 from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines, pending_table
@@ -191,26 +199,20 @@ def place_lines(place: Placement) -> Iterator[str]:
 def _gap(place: Placement, best: ScoreValue) -> str:
     """Return how far the next person is: the one ahead, or for the first place the one behind."""
     if place.ahead is not None:
-        gap = percent(best.time_ns / place.ahead.score.value.time_ns - 1)
-        return f", {gap} behind {ordinal(place.ahead.rank)}"
+        ahead = place.ahead
+        return f", {show_gap(best.time_ns, ahead.score.value.time_ns, ordinal(ahead.rank))}"
     if place.behind is not None:
-        gap = percent(place.behind.score.value.time_ns / best.time_ns - 1)
-        return f", {gap} ahead of {ordinal(place.behind.rank)}"
+        other_ns, rank = place.behind.score.value.time_ns, ordinal(place.behind.rank)
+        if other_ns >= 2 * best.time_ns:
+            return f", {show_change(best.time_ns, other_ns, rank)}"
+        return f", {show_percent(other_ns / best.time_ns - 1)} ahead of {rank}"
     return ""
 
 
 def _change(value: ScoreValue, other: ScoreValue, name: str) -> str:
     """Return how a time compares with another, such as `2.9 % faster than your best, 30.00 µs`."""
-    ratio = value.time_ns / other.time_ns - 1
-    word = "faster" if ratio < 0 else "slower"
-    return f"{percent(abs(ratio))} {word} than {name}, {show_time(other.time_ns)}"
-
-
-def percent(ratio: float) -> str:
-    """Return a relative difference such as `2.9 %`; a large one as a factor such as `3.2x`."""
-    if ratio >= 1:
-        return f"{1 + ratio:.1f}x"
-    return f"{100 * ratio:.1f} %" if ratio < 0.0995 else f"{100 * ratio:.0f} %"
+    change = show_change(value.time_ns, other.time_ns, name)
+    return f"{change}, {show_time(other.time_ns)}"
 
 
 def _passed_words(evaluation: Evaluation) -> str:
@@ -304,8 +306,7 @@ def _place(entry: Standing, *, shared: bool, own: bool) -> str:
 def _gap_to_first(entry: Standing, best: ScoreValue) -> str:
     if entry.rank == 1:
         return ""
-    gap = entry.score.value.time_ns / best.time_ns - 1
-    return percent(gap) if gap >= 1 else f"+{percent(max(0.0, gap))}"
+    return show_gap(entry.score.value.time_ns, best.time_ns)
 
 
 def _chunks(table: Table, size: int, most: int) -> Iterator[Table]:

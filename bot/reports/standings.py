@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.records import FailedRun
 from bot.domain.scoring import ScoreValue, Standing
+from bot.domain.status import SubmissionStatus
 from bot.domain.times import (
     describe_speed_up,
     ordinal,
     show_deadline,
+    show_gap,
     show_score,
     show_speed_up,
     show_time,
@@ -233,6 +235,12 @@ def placement_line(place: Placement, evaluation: Evaluation | None = None) -> Te
     return Text(f"{medal(place.rank)}{rank} on {place.gpu}: {time}{best}{shared}", Tone.PLAIN)
 
 
+def placement_lines(places: Sequence[Placement], status: SubmissionStatus) -> list[Text]:
+    """Return the line of each rank of a submission."""
+    found = {each.job.gpu: each.evaluation for each in status.jobs}
+    return [placement_line(each, found.get(each.gpu)) for each in places]
+
+
 _MOST_NAMED = 2
 """If more people share the first rank, only one of them is named."""
 
@@ -249,11 +257,10 @@ def gaps(leaderboard: BoardStandings, own: Standing) -> tuple[str, ...]:
     ahead = [each for each in leaderboard.entries if each.rank < own.rank]
     if ahead:
         following, value = ahead[-1], own.score.value
-        gap_ns = max(0.0, value.time_ns - following.score.value.time_ns)
-        lines.append(
-            f"{show_time(gap_ns)} ({gap_ns / value.time_ns:.1%}) behind {ordinal(following.rank)}, "
-            f"{one_line(following.score.person_name)}"
-        )
+        ahead_ns = following.score.value.time_ns
+        name = f"{ordinal(following.rank)}, {one_line(following.score.person_name)}"
+        gap = show_gap(value.time_ns, ahead_ns, name)
+        lines.append(f"{gap} ({show_time(max(0.0, value.time_ns - ahead_ns))})")
     if leaderboard.reference is not None:
         lines.append(f"{show_speed_up(leaderboard.reference, own.score.value)} vs reference")
     return tuple(lines)

@@ -18,7 +18,15 @@ from bot.domain.submission import SubmissionState
 from bot.domain.times import show_score, show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines
-from bot.reports.machine import kernel_lines, machine_lines, noisy_lines, turn_lines
+from bot.reports.machine import (
+    Noted,
+    kernel_lines,
+    machine_lines,
+    measured_cases,
+    noisy_lines,
+    said_once,
+    turn_lines,
+)
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
     SLOWER_MOST,
@@ -126,33 +134,35 @@ def verdict_line(evaluation: Evaluation) -> Text:
 
 def _ended_early(evaluation: Evaluation) -> Iterator[str]:
     ranked = evaluation.mode is Mode.RANKED
-    for case in evaluation.cases:
-        measured = case.measurement
-        if measured is None or not ended_early(measured):
-            continue
+    found: dict[str, list[Noted]] = {}
+    for number, case, measured in measured_cases(evaluation):
         slow = measured.stop_reason is StopReason.SLOW
-        calls = sum(map(len, measured.samples))
+        if not ended_early(measured) or not (ranked or slow):
+            continue
         line = f"timing ended after only {measured.rounds} of {RANKED_ROUNDS.looks[0]} rounds"
         if slow:
+            calls = sum(map(len, measured.samples))
             line = (
                 f"timed by {calls} calls: more than {SLOWER_MOST} times slower than the reference"
             )
-        if ranked:
-            value = show_time(counted(measured).time_ns)
-            line += f", so the upper end of its interval counts: {value}"
-        if ranked or slow:
-            yield f"{case.spec}: {line}"
+        value = show_time(counted(measured).time_ns) if ranked else ""
+        found.setdefault(line, []).append((number, case.spec, value))
+    counts = ", so the upper end of its interval counts: {}"
+    for line, noted in found.items():
+        yield from said_once(
+            noted, line + counts if ranked else line, "" if ranked else f"{line}: {{}}"
+        )
 
 
 def _lifted(evaluation: Evaluation) -> Iterator[str]:
-    for case in evaluation.cases:
-        measured = case.measurement
-        if measured is not None and measured.lifted:
-            counts, claimed = judged(measured).time_ns, measured.claimed_ns or 0.0
-            yield (
-                f"{case.spec}: {show_time(counts)} counts; the submission's own clock says "
-                f"{show_time(claimed)}, which the judge's does not confirm"
-            )
+    found = []
+    for number, case, each in measured_cases(evaluation):
+        if each.lifted:
+            counts, claimed = show_time(judged(each).time_ns), show_time(each.claimed_ns or 0.0)
+            found.append((number, case.spec, f"{counts} counts, not {claimed}"))
+    yield from said_once(
+        found, "{}: the judge's clock does not confirm what the submission's own says"
+    )
 
 
 def _runs(evaluation: Evaluation) -> Iterator[str]:

@@ -1,18 +1,19 @@
 """Compares two submissions, and the benchmarks of one with those of others.
 
-`compare` accepts any two submission numbers and refuses hidden sources.
+`compare` accepts any two submission numbers and refuses hidden sources; for a recorded look at
+those, admins call `compare_sources`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
 from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId, is_system_submission
 from bot.domain.records import ComparedSubmission, HistoryEntry, SubmissionComparison
-from bot.domain.reference_times import Work, work_by_spec
-from bot.domain.scoring import ScoreValue, Standing, judged
+from bot.domain.reference_times import OtherRun, OtherTimes, Times, work_by_spec
+from bot.domain.scoring import Standing, judged
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission
 from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, side_by_side, unified
@@ -33,15 +34,18 @@ async def compare(
     store: Store, clock: Clock, viewer: Viewer, *, first: SubmissionId, second: SubmissionId
 ) -> SubmissionComparison:
     """Compare two submissions; UserError when a source is hidden or the boards differ."""
-    sources = [await source(store, clock, viewer, number) for number in (first, second)]
-    sides = [await _side(store, number) for number in (first, second)]
+    before, after = [await source(store, clock, viewer, number) for number in (first, second)]
+    return await compare_sources(store, before, after)
+
+
+async def compare_sources(store: Store, before: Source, after: Source) -> SubmissionComparison:
+    """Compare two submissions whose sources were read; UserError when the boards differ."""
+    sides = [await _side(store, each.submission) for each in (before, after)]
     if sides[0].submission.board != sides[1].submission.board:
         raise UserError(
             "two-boards",
-            "these submissions belong to different leaderboards; choose two of the same "
-            "leaderboard",
+            "these submissions belong to different boards; choose two of the same board",
         )
-    before, after = sources
     if before.text == after.text:
         return SubmissionComparison(sides[0], sides[1], "", ())
     diffs = await asyncio.to_thread(_differences, before, after)
@@ -147,27 +151,6 @@ async def _fastest(
     entries = (await leaderboard(store, board.task_version, gpu)).entries
     others = [each for each in entries if each.score.person not in without]
     return tuple(others[:_FASTEST])
-
-
-Times = Mapping[str, ScoreValue]
-"""The judge's time of each benchmark, by its spec."""
-
-
-@dataclass(frozen=True, slots=True)
-class OtherRun:
-    """A run that a submission is compared with; `submission` is None for the task's reference."""
-
-    name: str
-    times: Times
-    submission: SubmissionId | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OtherTimes:
-    """The other runs on one GPU type, and the work of each benchmark, by its spec, if known."""
-
-    others: tuple[OtherRun, ...] = ()
-    work: Mapping[str, Work] | None = None
 
 
 def times_of(evaluation: Evaluation) -> Times:

@@ -17,7 +17,7 @@ from bot.ports import Clock, Store
 from bot.services.audit import audited
 from bot.services.contests import exclude, include
 from bot.services.lookup import find_submission, own_submission
-from bot.services.status import Source, read_submission, source
+from bot.services.status import Source, read_submission, stored_source
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Mode
 
@@ -97,7 +97,7 @@ async def look(
     """Return anyone's report and source to an admin; recorded in the audit log."""
     viewer = Viewer(decision.actor, sees_all=True)
     status = await read_submission(store, clock, viewer, submission)
-    found = await source(store, clock, viewer, submission)
+    found = await stored_source(store, status.submission)
     if status.submission.person != decision.actor:
         async with store.transaction() as tx:
             subject = f"submission {submission}"

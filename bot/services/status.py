@@ -233,14 +233,22 @@ class Source:
 
 
 async def source(store: Store, clock: Clock, viewer: Viewer, submission_id: SubmissionId) -> Source:
-    """Return the viewer's own source; another person's only to admins or if its board shows it."""
+    """Return the viewer's own source at any time, another person's if its board shows it.
+
+    Admins read a hidden source by `moderation.look`, which is recorded in the audit log.
+    """
     submission = await visible_submission(store, viewer, submission_id)
-    if submission.person != viewer.person and not viewer.sees_all:
+    if submission.person != viewer.person:
         board = await board_of(store, submission)
         if not shows_sources(board, clock, submission):
-            raise _hidden(submission_id, board, submission.consent)
-    text = await store.submissions.source(submission_id)
-    return Source(submission_id, submission.file_name, text)
+            raise _hidden(viewer, submission, board)
+    return await stored_source(store, submission)
+
+
+async def stored_source(store: Store, submission: Submission) -> Source:
+    """Return a source; the caller checks who may read it."""
+    text = await store.submissions.source(submission.id)
+    return Source(submission.id, submission.file_name, text)
 
 
 def shows_sources(board: Board, clock: Clock, submission: Submission) -> bool:
@@ -249,9 +257,12 @@ def shows_sources(board: Board, clock: Clock, submission: Submission) -> bool:
     return board.access.shows_sources(is_open=is_open, consent=submission.consent)
 
 
-def _hidden(submission: SubmissionId, board: Board, consent: SourceVisibility) -> UserError:
-    owned = f"submission {submission} belongs to another person"
-    if consent is SourceVisibility.NEVER is not board.access.source:
+def _hidden(viewer: Viewer, submission: Submission, board: Board) -> UserError:
+    owned = f"submission {submission.id} belongs to another person"
+    if viewer.sees_all:
+        message = f"{owned}, and its source is hidden; admins look at it under Moderation on its"
+        return UserError("hidden-source", f"{message} page or with /admin, which is recorded")
+    if submission.consent is SourceVisibility.NEVER is not board.access.source:
         message = f"{owned}, and when it was submitted its board never showed sources to others"
         return UserError("hidden-source", message)
     if board.access.source is SourceVisibility.NEVER:

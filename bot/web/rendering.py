@@ -134,7 +134,7 @@ def _asset(name: str, data: bytes) -> Asset:
     return Asset(name, kind, data, gzip.compress(data, mtime=0), digest)
 
 
-NAVIGATION = (("/", "Leaderboards"), ("/submit", "Submit"), ("/queue", "Queue"), ("/docs", "Docs"))
+NAVIGATION = (("/", "Boards"), ("/submit", "Submit"), ("/queue", "Queue"), ("/docs", "Docs"))
 """The links of the page header: address and name."""
 SECURITY = {
     "Content-Security-Policy": (

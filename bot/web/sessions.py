@@ -144,6 +144,7 @@ MOST_WITH_ZIP = MAX_PACKED + MOST
 MOST_WITH_KEPT_ZIP = MAX_PACKED * 4 // 3 + 4 + MOST
 """The same for a form that is shown again with the zip in base64."""
 _MOST_FIELDS = 500
+_LONGEST_REASON = 300
 
 
 def parse_number(text: str, most: int) -> int | None:
@@ -193,6 +194,11 @@ class Fields:
         """Return a field unchanged."""
         value = self.data.get(name)
         return value if isinstance(value, str) else ""
+
+    @property
+    def reason(self) -> str:
+        """Return the reason that was typed, cut to the longest that is stored."""
+        return self.text("reason")[:_LONGEST_REASON]
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return every value of a field."""

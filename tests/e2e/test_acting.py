@@ -178,7 +178,7 @@ async def test_a_kernel_is_dropped_followed_and_ranked(scene: Scene, page: Page)
     await page.get_by_role("link", name="Submit", exact=True).click()
     await page.evaluate(_DROP, [".dropzone", "fast.py", KERNEL])
     await expect(page.get_by_text("fast.py, ")).to_be_visible()
-    await expect(page.get_by_label("Leaderboard")).to_have_value("vectoradd")
+    await expect(page.get_by_label("Board", exact=True)).to_have_value("vectoradd")
     await expect(page.get_by_label("H100")).to_be_checked()
     await expect(page.get_by_label("CPU")).not_to_be_checked()
     await page.get_by_role("button", name="Submit").click()
@@ -235,7 +235,7 @@ async def test_a_board_is_made_from_a_zip_and_its_check_is_followed(
     await page.wait_for_url("**/create/checks/*")
     await expect(page.locator(".outcome")).to_contain_text("doubling on CPU is published.")
     assert await scene.door.store.boards.find("doubling") is not None
-    await page.get_by_role("link", name="View leaderboard").click()
+    await page.get_by_role("link", name="View board").click()
     await expect(page.get_by_role("heading", name="doubling")).to_be_visible()
 
 
@@ -255,7 +255,7 @@ async def test_a_button_goes_on_after_a_check_whose_graders_disagree(
     await fits(page)
     await page.get_by_role("button", name="Podium's judge").click()
     await expect(outcome).to_contain_text("disputed on CPU is published.")
-    await page.get_by_role("link", name="Edit leaderboard").click()
+    await page.get_by_role("link", name="Edit board").click()
     await expect(page.get_by_text("Now: Podium's judge grades")).to_be_visible()
     await expect(page.get_by_label("Grader")).to_have_value("")
     await page.go_back()
@@ -267,7 +267,7 @@ async def test_a_button_goes_on_after_a_check_whose_graders_disagree(
 async def test_a_competition_is_made_from_a_zip_and_deleted_at_its_pages(
     scene: Scene, page: Page
 ) -> None:
-    await page.get_by_role("link", name="Leaderboards", exact=True).click()
+    await page.get_by_role("navigation", name="Main").get_by_role("link", name="Boards").click()
     await page.get_by_role("link", name="Create a competition").click()
     chosen = page.get_by_label("Competition zip")
     data = packed_competition(CUP, "double", "triple")

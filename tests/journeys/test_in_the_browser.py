@@ -35,6 +35,7 @@ MOST_CLICKS = 9
 JUDGE_MS = 150_000
 CHECK_MS = 300_000
 MISTAKE = "def custom_kernel(data):\n    source, output = data\n    output.copi_(source)\n"
+IN_ZONE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d GMT\+5:30$")
 _HAS_DRAFT = "() => JSON.stringify(localStorage).includes('output.copy_')"
 _REPEATED = """() => {
   const ids = [...document.querySelectorAll("[id]")].map((each) => each.id);
@@ -165,10 +166,27 @@ async def test_a_person_gets_from_a_link_to_a_rank_while_another_one_watches(
         assert grace.clicks <= MOST_CLICKS
         row = ken.page.get_by_role("row", name="grace")
         await expect(row).to_be_visible()  # without a reload
+        await the_season_has_one_run(ken.page)
+        await ken.look()
         await grace.look()
         await grace.click(grace.link("View standings"))
         await expect(grace.page.locator(".own")).to_contain_text("You of 1")
         await grace.look()
+
+
+async def the_season_has_one_run(page: Page) -> None:
+    """Its plot appears without a reload; the box about the run has the time in Ken's zone."""
+    await expect(page.locator("figure[data-drawn]")).to_be_visible()
+    await page.locator("#season").scroll_into_view_if_needed()
+    plot = await page.locator(".u-over").bounding_box()
+    assert plot is not None
+    when = page.locator(".run:not([hidden]) time")
+    for part in range(41):
+        await page.mouse.move(plot["x"] + plot["width"] * part / 40, plot["y"] + plot["height"] / 2)
+        if await when.count():
+            break
+    await expect(when).to_have_text(IN_ZONE)
+    await expect(when).to_have_attribute("title", re.compile(" UTC$"))
 
 
 async def test_a_mistake_is_mended_on_the_page(podium: Podium, browser: Browser) -> None:
@@ -186,6 +204,12 @@ async def test_a_mistake_is_mended_on_the_page(podium: Podium, browser: Browser)
         await expect(page.locator("[data-ended]")).to_be_visible(timeout=JUDGE_MS)
         await expect(page).to_have_title(re.compile("^Passed · "))
         assert not await page.evaluate(_HAS_DRAFT)
+        await page.goto(page.url.replace("/submit/", "/submissions/"))
+        choice = page.get_by_label("Compare with", exact=True).locator("option").first
+        await expect(choice).to_have_text(
+            re.compile(f"{IN_ZONE.pattern[1:-1]}, test; CPU: crashed")
+        )
+        await expect(choice).to_have_attribute("title", re.compile(" UTC, "))
 
 
 async def failed_by_mistake(radia: Person) -> None:
@@ -197,7 +221,7 @@ async def failed_by_mistake(radia: Person) -> None:
     await page.get_by_text("Paste the source instead").click()
     await page.get_by_role("textbox", name="Source").fill(MISTAKE)
     await page.get_by_role("textbox", name="Source").blur()
-    await expect(page.get_by_label("Leaderboard")).to_have_value("identity")
+    await expect(page.get_by_label("Board", exact=True)).to_have_value("identity")
     await page.get_by_role("radio", name="Test only the tests, without timing").check()
     await radia.click(radia.button("Submit"))
     await expect(page.locator("[data-ended]")).to_be_visible(timeout=JUDGE_MS)
@@ -272,7 +296,7 @@ async def test_an_admin_bans_from_a_submission(podium: Podium, browser: Browser)
         await ada.sign_in("--admin")
         await expect(ada.page.get_by_text("local:mallory")).to_be_visible()
         submitted = ada.page.locator(".facts time")
-        await expect(submitted).to_have_text(re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d GMT\+5:30$"))
+        await expect(submitted).to_have_text(IN_ZONE)
         await expect(submitted).to_have_attribute("title", re.compile(" UTC$"))
         await ada.look()
         await ada.page.locator("summary", has_text="Ban").click()
@@ -316,7 +340,7 @@ async def test_a_board_comes_from_a_packed_zip_which_no_error_asks_for_again(
         outcome = page.locator(".outcome")
         await expect(outcome).to_contain_text("doubling on CPU is published.", timeout=CHECK_MS)
         await ada.look()
-        await ada.click(ada.link("View leaderboard"))
+        await ada.click(ada.link("View board"))
         await expect(page.get_by_role("heading", name="Task")).to_be_visible()
         await ada.look()
         await page.goto("/docs/verdicts#wrong-answer")

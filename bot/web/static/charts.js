@@ -113,12 +113,13 @@
 
   // The texts and links about a dot: whose run, how fast, when.
   const describe = (data, [at, value, half, number, who, before]) => {
-    const when = `${new Date(at * 1e3).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+    const moment = new Date(at * 1e3).toISOString();
+    const when = made("time", `${moment.slice(0, 16).replace("T", " ")} UTC`, { dateTime: moment });
     const link = (text, href) => made("a", text, { href });
     const links = [link(`Submission #${number}`, `/submissions/${number}`)];
     if (before && (data.shown || who === data.own)) links.push(link(`Changes since #${before}`, `/submissions/${before}/compare?with=${number}`));
     const digit = 10 ** (Math.floor(Math.log10(half)) - 1); // two digits, rounded up as everywhere
-    return [made("strong", data.people[who][1]), made("span", `${+value.toPrecision(4)} ± ${half ? +(Math.ceil(half / digit - 1e-6) * digit).toPrecision(2) : 0} ${data.unit}`), made("span", when), ...links];
+    return [made("strong", data.people[who][1]), made("span", `${+value.toPrecision(4)} ± ${half ? +(Math.ceil(half / digit - 1e-6) * digit).toPrecision(2) : 0} ${data.unit}`), when, ...links];
   };
 
   // Shows a box about the dot under the cursor, next to it; a click or a touch keeps the box open.
@@ -130,6 +131,7 @@
       for (const each of [card, ring]) each.hidden = !found;
       if (!found) return;
       card.replaceChildren(...describe(data, found.run));
+      card.dispatchEvent(new CustomEvent("timed", { bubbles: true }));
       card.classList.toggle("kept", kept !== null);
       const room = plot.over.clientWidth - card.offsetWidth;
       const above = found.top - card.offsetHeight - 12;
@@ -154,7 +156,6 @@
     const options = {
       width: canvas.clientWidth,
       height: canvas.clientHeight,
-      tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "Etc/UTC"),
       scales: {
         x: { time: !data.names.length, range: margin ? [-margin, data.names.length - 1 + margin] : lengthened },
         y: data.runs ? { distr: 3, range: widened } : {},
@@ -182,26 +183,44 @@
     return plot;
   };
 
+  // A plot that is loaded from data-source is loaded again some seconds after a part of the page has updated itself;
+  // not while a box about a dot is kept open.
+  const AGAIN_MS = 4000;
   const start = async (figure) => {
     const inside = figure.querySelector("script[type='application/json']");
-    const found = inside
-      ? JSON.parse(inside.textContent)
-      : await (await fetch(figure.dataset.source)).json();
-    if (!found.series.length) return;
-    const data = found.runs ? withRuns(found, Number(figure.dataset.me)) : found;
-    let plot = draw(figure, data);
-    figure.dataset.drawn = "";
+    const { source, me } = figure.dataset;
+    let [plot, data] = [null, null];
     const redraw = () => {
-      plot.destroy();
+      if (!data) return;
+      const [from, to] = plot ? [plot.scales.x.min, plot.scales.x.max] : [];
+      const zoomed = plot && from > plot.data[0][0];
+      plot?.destroy();
       plot = draw(figure, data);
+      if (zoomed) plot.setScale("x", { min: from, max: to });
     };
+    const load = async () => {
+      const found = inside ? JSON.parse(inside.textContent) : await (await fetch(source, { cache: "no-cache" })).json();
+      if (!found.series.length) return;
+      data = found.runs ? withRuns(found, Number(me)) : found;
+      figure.closest("section[hidden]")?.removeAttribute("hidden"); // there was no run before
+      redraw();
+      figure.dataset.drawn = "";
+    };
+    let timer = 0;
+    const again = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => (figure.querySelector(".run.kept:not([hidden])") ? again() : load().catch(console.warn)), AGAIN_MS);
+    };
+    if (source) document.addEventListener("updated", again);
+    await load();
     document.addEventListener("themed", redraw);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     new ResizeObserver(([entry]) => {
-      if (Math.abs(entry.contentRect.width - plot.width) > 1) redraw();
+      if (plot && Math.abs(entry.contentRect.width - plot.width) > 1) redraw();
     }).observe(figure.querySelector(".canvas"));
     for (const button of figure.querySelectorAll("[data-days]")) {
       button.addEventListener("click", () => {
+        if (!plot) return;
         const positions = plot.data[0];
         const days = Number(button.dataset.days);
         const last = positions[positions.length - 1];

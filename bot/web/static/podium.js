@@ -36,20 +36,36 @@
     setInterval(count, 1000);
   }
 
-  // <time datetime="...">2026-11-26 12:48 UTC</time> is shown in the reader's zone, with UTC on hover.
+  // A moment, such as 2026-11-26 12:48 UTC, is shown in the reader's zone, with UTC on hover: in <time datetime="...">,
+  // and in all other text of ours. What people wrote stays as it is.
+  const MOMENT = /\d{4}-\d\d-\d\d \d\d:\d\d UTC/;
+  const WRITTEN = ".statement, .code, .difference, pre, code, textarea, time, script";
   const local = new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "short" });
   const zone = new Intl.DateTimeFormat("en", { timeZoneName: "short" });
+  const here = (at) => `${local.format(at)} ${zone.formatToParts(at).find((found) => found.type === "timeZoneName").value}`;
+  const utc = (at) => `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  const timed = (said, at = new Date(said.replace(" ", "T").replace(" UTC", "Z"))) =>
+    Object.assign(document.createElement("time"), { dateTime: at.toISOString(), title: utc(at), textContent: here(at) });
   const localize = (part) => {
     for (const each of part.querySelectorAll("time[datetime]:not([title])")) {
       const said = each.textContent.trim();
       if (!/^\d{4}-\d\d-\d\d( \d\d:\d\d UTC)?$/.test(said)) continue;
       const at = new Date(each.dateTime);
-      const name = zone.formatToParts(at).find((found) => found.type === "timeZoneName").value;
-      each.title = `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;
-      each.textContent = said.endsWith("UTC") ? `${local.format(at)} ${name}` : local.format(at).slice(0, 10);
+      each.title = utc(at);
+      each.textContent = said.endsWith("UTC") ? here(at) : local.format(at).slice(0, 10);
+    }
+    const walk = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+    const texts = [];
+    while (walk.nextNode()) if (MOMENT.test(walk.currentNode.data) && !walk.currentNode.parentElement?.closest(WRITTEN)) texts.push(walk.currentNode);
+    for (const text of texts) {
+      const option = text.parentElement?.closest("option"); // has no elements
+      if (option) option.title = text.data;
+      const pieces = text.data.split(new RegExp(`(${MOMENT.source})`)).map((each) => (MOMENT.test(each) ? timed(each) : each));
+      text.replaceWith(...(option ? pieces.map((each) => each.textContent ?? each) : pieces));
     }
   };
-  localize(document);
+  localize(document.body);
+  document.addEventListener("timed", (event) => localize(event.target));
 
   // Every form gets the stamp of the present session before it is sent. If the session has ended, the form
   // is not sent and keeps what was typed; a message in it has a link to sign in, in another tab.
@@ -143,7 +159,9 @@
       const fresh = document.createElement("template");
       fresh.innerHTML = text;
       localize(fresh.content);
+      const before = part.innerHTML;
       updateChildren(part, fresh.content);
+      if (part.innerHTML !== before) part.dispatchEvent(new CustomEvent("updated", { bubbles: true }));
       const say = part.querySelector("[data-say]");
       const said = document.getElementById("said");
       if (say && said && said.textContent !== say.dataset.say) said.textContent = say.dataset.say;

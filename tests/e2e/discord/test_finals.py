@@ -16,7 +16,7 @@ async def test_a_run_is_confirmed_then_announced_and_a_final_is_decided(stage: S
 
     run = await stage.submit(stage.bob, "time_us=20", name="faster.py")
     thread = await stage.bob.sees_thread("identity: ", within=SHOWN_S)
-    confirmed = "confirmed: 33.33 % ± 0.10 faster than"
+    confirmed = "confirmed: 50.00 % ± 0.23 faster than"
     await stage.bob.sees(confirmed, thread, within=SHOWN_S)
     await stage.server.wait_for(lambda: confirmed in run.message.text, SHOWN_S)
     await stage.bob.sees("1st of 2 on CPU", within=SHOWN_S)

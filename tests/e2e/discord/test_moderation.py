@@ -269,7 +269,7 @@ async def test_two_submissions_are_compared_by_time_and_by_source_where_both_may
     await stage.alice.sees("two.py on identity", stage.submissions, within=SHOWN_S)
     compared = await stage.alice.slash("submission compare", first=first, second=second)
     message = await compared.final()
-    assert "3.0x (2.9 to 3.1) faster" in message.text
+    assert "3.0x (2.9 to 3.1) as fast" in message.text
     assert "# 150 ``` @everyone" in message.file("2-difference.diff").text
     beside = message.file("side-by-side.txt").text.splitlines()
     assert beside[0].split() == ["#", "fake:", "time_us=9", "|", "#", "fake:", "time_us=3"]
@@ -277,7 +277,7 @@ async def test_two_submissions_are_compared_by_time_and_by_source_where_both_may
     both: dict[str, Value] = {"first": first, "second": second}
     assert "belongs to another person" in await said(stage.bob, "submission compare", **both)
     await said(stage.carol, "leaderboard update", **update)
-    assert "3.0x (2.9 to 3.1) faster" in await said(stage.bob, "submission compare", **both)
+    assert "3.0x (2.9 to 3.1) as fast" in await said(stage.bob, "submission compare", **both)
     stage.server.assert_clean()
 
 

@@ -53,7 +53,7 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
     assert "Alice takes 50.00 µs" in first.text
     await _ranked(stage, stage.bob, 40)
     second = await stage.bob.sees("Bob takes 40.00 µs", hall, after=first, within=NEWS_S)
-    assert "1.25x (1.22 to 1.28) faster than" in second.text
+    assert "1.25x (1.22 to 1.28) as fast as" in second.text
     assert not second.pings
     lost = await stage.alice.sees("from rank 1 to 2", stage.alice.dm, within=NEWS_S)
     assert "Bob takes 40.00 µs" in lost.text

@@ -57,7 +57,7 @@ async def test_one_s_own_submissions_are_rerun_compared_and_withdrawn(stage: Sce
     await stage.alice.sees(f"submission #{second}", stage.submissions, within=30)
     compared = await stage.alice.slash("submission compare", first=first, second=second)
     text = (await compared.final()).text
-    assert "1.29x (1.26 to 1.31) faster" in text
+    assert "1.29x (1.26 to 1.31) as fast" in text
     assert "+# fake: time_us=7" in text
     again = await stage.alice.slash("submission rerun", id=first, mode="test")
     assert f"Submission #{first} runs again as #" in (await again.final()).text

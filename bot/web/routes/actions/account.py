@@ -173,7 +173,7 @@ def _limit_text(named: NamedLimit) -> str:
     limit = named.limit
     mode = f"{limit.mode} " if limit.mode else ""
     noun = "submission" if limit.most == 1 else "submissions"
-    where = named.board or "all leaderboards together"
+    where = named.board or "all boards together"
     why = f" ({limit.reason})" if limit.reason else ""
     return f"At most {limit.most} {mode}{noun} to {where} in {limit.window_words}{why}"
 
@@ -182,7 +182,7 @@ def _quota_text(named: NamedQuota) -> str:
     key = named.quota.key
     whose = "" if key.each_person else " of all people together"
     gpu = f" on {key.gpu}" if key.gpu else ""
-    where = named.board or "all leaderboards together"
+    where = named.board or "all boards together"
     most = key.unit.show(named.quota.most)
     why = f" ({named.quota.reason})" if named.quota.reason else ""
     return f"At most {most} of GPU time a day{gpu}{whose}, for {where}{why}"

@@ -24,7 +24,7 @@ from bot.services.audit import audit_page
 from bot.services.rules import submission_rules
 from bot.web.context import context_of
 from bot.web.markup import highlighted
-from bot.web.routes.actions.page import SignedIn, reason_of, redirect, show
+from bot.web.routes.actions.page import SignedIn, redirect, show
 from bot.web.sessions import Browser, Fields, SmallForm, SubmittedForm, parse_amount, parse_number
 from runners.contract.task import Mode
 
@@ -206,11 +206,12 @@ async def look(request: Request, submitted: SmallForm) -> Response:
     """Show anyone's source to an admin; recorded in the audit log."""
     require_admin(submitted.caller)
     context = context_of(request)
-    decision = moderation.Decision(submitted.caller.person, reason_of(submitted.fields))
+    decision = moderation.Decision(submitted.caller.person, submitted.fields.reason)
     number = _submission(submitted.fields)
     seen = await moderation.look(context.store, context.clock, decision, number)
     code = await highlighted(seen.source.text, seen.source.file_name)
     values = {"title": f"Source of submission #{number}", "seen": seen, "code": code}
+    values["reason"] = decision.reason
     return await show(request, submitted.browser, "actions/looked.html", values)
 
 
@@ -221,7 +222,7 @@ async def decide(request: Request, submitted: SmallForm, action: str) -> Respons
     if action not in ACTIONS:
         raise UserError("unknown-deed", f"unknown action; use one of: {', '.join(ACTIONS)}")
     fields = submitted.fields
-    decision = moderation.Decision(submitted.caller.person, reason_of(fields))
+    decision = moderation.Decision(submitted.caller.person, fields.reason)
     try:
         done = await ACTIONS[action](context_of(request).store, decision, fields)
     except UserError as error:

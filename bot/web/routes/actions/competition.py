@@ -168,7 +168,7 @@ async def delete(request: Request, submitted: sessions.SmallForm, name: str) -> 
             context.clock,
             submitted.caller,
             name,
-            reason=page.reason_of(fields),
+            reason=fields.reason,
             archives=fields.texts("archive") if with_boards else None,
         )
     except UserError as error:

@@ -111,7 +111,7 @@ async def _form(
         for each in await store.publications.summaries_of(FRONT_END, caller.person)
     ]
     values = {
-        "title": "Create a leaderboard",
+        "title": "Create a board",
         "name": "",
         "deadline": "",
         "visibility": Visibility.PUBLIC.value,

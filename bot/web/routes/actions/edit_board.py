@@ -288,7 +288,7 @@ async def delete(request: Request, submitted: sessions.SmallForm, name: str) -> 
     """Delete the board, unless it has changed since its page was opened."""
     board = await _own_board(request, submitted.caller, name)
     store, fields = context_of(request).store, submitted.fields
-    deletion = boards.Deletion(board.name, fields.text("typed"), page.reason_of(fields))
+    deletion = boards.Deletion(board.name, fields.text("typed"), fields.reason)
     try:
         _require_saved(fields)
         archive = await boards.board_archive(

@@ -65,7 +65,6 @@ async def signed_in(request: Request) -> sessions.Browser:
 
 SignedIn = Annotated[sessions.Browser, Depends(signed_in)]
 Number = Annotated[int, Path(ge=1, le=2**53)]
-_LONGEST_REASON = 300
 
 
 async def show(
@@ -163,11 +162,6 @@ async def kept_zip(fields: sessions.Fields, name: str) -> dict[str, str]:
     if file is None or len(file.content) > MAX_PACKED:
         return {}
     return {"kept_name": file.name, "kept_data": base64.b64encode(file.content).decode()}
-
-
-def reason_of(fields: sessions.Fields) -> str:
-    """Return the reason that was typed, cut to the longest that is stored."""
-    return fields.text("reason")[:_LONGEST_REASON]
 
 
 def gpus_of_form(fields: sessions.Fields) -> tuple[str, ...]:

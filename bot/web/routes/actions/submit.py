@@ -17,14 +17,14 @@ from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import SubmissionRequest
 from bot.reports.confirmations import confirmation_lines
-from bot.reports.standings import placement_line
+from bot.reports.standings import placement_lines
 from bot.reports.submission import job_line, outcome
 from bot.services import lookup, moderation, standings, status, submissions
 from bot.services.rules import submission_rules
 from bot.web import rendering, sessions
 from bot.web.context import WebContext, context_of
 from bot.web.markup import line_of
-from bot.web.routes.actions.page import Number, SignedIn, part, reason_of, redirect, show
+from bot.web.routes.actions.page import Number, SignedIn, part, redirect, show
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Mode
 from runners.languages import spec_by_suffix, spec_of
@@ -227,7 +227,7 @@ async def _render_progress(
         "outcome": outcome(reading),
         "lines": [(each, job_line(each)) for each in reading.jobs],
         "confirmations": [*confirmation_lines(reading)],
-        "places": [placement_line(each) for each in placements],
+        "places": placement_lines(placements, reading),
         "best": any(each.is_best for each in placements),
         "first": any(each.rank == 1 and each.is_best for each in placements),
         "unserved": ()
@@ -330,7 +330,7 @@ async def cancel(request: Request, submitted: sessions.SmallForm, number: Number
 async def withdraw(request: Request, submitted: sessions.SmallForm, number: Number) -> Response:
     """Take it off its board permanently; its result stays."""
     require_acting(submitted.caller)
-    reason = reason_of(submitted.fields)
+    reason = submitted.fields.reason
     await moderation.withdraw(
         context_of(request).store, submitted.caller, reason, SubmissionId(number)
     )

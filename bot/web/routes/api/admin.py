@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from bot.domain.accounts import Caller
 from bot.domain.api import admin as api
 from bot.domain.api.base import BODY_MAX
-from bot.domain.api.submissions import Cancelled, SubmissionNumber
+from bot.domain.api.submissions import Cancelled, SourceAnswer, SubmissionNumber
 from bot.domain.board import Board
 from bot.domain.costs import MOST_DAYS, Quota, QuotaKey
 from bot.domain.errors import UserError
@@ -197,6 +197,22 @@ async def rejudge(
     decision = _decision(viewer, body)
     again = await submissions.rejudge_submission(_store(request), decision, number)
     return SubmissionNumber(id=again.id)
+
+
+@router.post(
+    "/submissions/{number}/look", openapi_extra=openapi.takes(api.DecisionBody, needed=False)
+)
+async def look(
+    request: Request, number: openapi.SubmissionNumber, viewer: auth.MayAdminister
+) -> SourceAnswer:
+    """Read anyone's source; recorded in the audit log with the reason."""
+    body, context = (
+        await bodies.read_optional(request, api.DecisionBody, BODY_MAX),
+        context_of(request),
+    )
+    decision = _decision(viewer, body)
+    found = (await moderation.look(context.store, context.clock, decision, number)).source
+    return SourceAnswer(submission=number, file_name=found.file_name, text=found.text)
 
 
 @router.post("/pauses", status_code=_DONE, openapi_extra=openapi.takes(api.PauseDecision))

@@ -62,7 +62,7 @@ async def boards(
     cards = [await _card(context, each) for each in overviews]
     shown = [each for each in cards if each.matches(words, gpu)]
     values = {
-        "title": "Leaderboards",
+        "title": "Boards",
         "has_boards": bool(cards),
         "open": [each for each in shown if each.overview.board.is_open(now)],
         "ended": [each for each in reversed(shown) if not each.overview.board.is_open(now)],

@@ -6,25 +6,28 @@ cache it. A page that they may not see, or that does not exist, has the general 
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from bot.domain.accounts import ANYBODY
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId
-from bot.reports.cards import GENERAL, LinkCard, board_card, person_card, submission_card
+from bot.reports.cards import GENERAL, LinkCard, board_card, draw, person_card, submission_card
 from bot.reports.submission import outcome
+from bot.services.cache import SharedCache, always
 from bot.services.history import person_profile
+from bot.services.parser_process import ParserProcess
 from bot.services.standings import board_standings, placements
 from bot.services.status import read_submission
-from bot.web.cards import drawn
 from bot.web.context import context_of
 
 router = APIRouter()
 FRESH_S = 15.0
 """How long the contents of a card are reused."""
 _HEADERS = {"Cache-Control": "public, max-age=300", "X-Content-Type-Options": "nosniff"}
+_DRAWING: Final = ParserProcess(3.0, patience_s=6.0)
+_DRAWN: Final = SharedCache[bytes](128)
 Number = Annotated[int, Path(ge=1, lt=1 << 62)]
 
 
@@ -87,6 +90,15 @@ async def _card(
 
     key = ("card", *subject)
     return await _picture(request, await context_of(request).cache.get(key, FRESH_S, make))
+
+
+async def drawn(card: LinkCard) -> bytes:
+    """Return the card as a PNG file; a card that was drawn lately is not drawn again."""
+
+    async def make() -> bytes:
+        return await _DRAWING.call(draw, card)
+
+    return await _DRAWN.get(card, make, current=always, lag_s=0.0)
 
 
 async def _picture(request: Request, card: LinkCard) -> Response:

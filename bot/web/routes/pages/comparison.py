@@ -10,18 +10,19 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.domain.accounts import Person
-from bot.domain.board import Viewer
+from bot.domain.accounts import Person, require_admin
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.records import ComparedSubmission, SubmissionComparison
+from bot.domain.reference_times import OtherRun, OtherTimes
 from bot.domain.submission import Submission, SubmissionState
+from bot.reports.benchmarks import BenchmarkTable, benchmark_table
 from bot.reports.comparison import names, times, why_no_diff
 from bot.reports.submission import VERDICT_WORDS
-from bot.services.comparison import OtherRun, OtherTimes, compare, times_by_gpu
-from bot.services.status import source
-from bot.web import auth, rendering
-from bot.web.benchmark_figures import BenchmarkTable, benchmark_table
+from bot.services import moderation
+from bot.services.comparison import compare_sources, times_by_gpu
+from bot.services.status import Source, source
+from bot.web import auth, rendering, sessions
 from bot.web.context import WebContext, context_of
 from bot.web.difference import Difference, colored, difference
 from bot.web.markup import Colored, colored_lines
@@ -39,6 +40,7 @@ class ComparisonParameters(BaseModel):
     swap: bool = False
 
 
+Number = Annotated[SubmissionId, Path(ge=-(1 << 62), lt=1 << 62)]
 ComparisonQuery = Annotated[ComparisonParameters, Query()]
 WAIT_S = 10.0
 """How long, in seconds, a comparison waits for earlier ones."""
@@ -65,26 +67,45 @@ class _RenderedDiff:
 
 @router.get("/{number}/compare")
 async def comparison(
-    request: Request,
-    number: Annotated[int, Path(ge=-(1 << 62), lt=1 << 62)],
-    viewer: auth.AnyViewer,
-    query: ComparisonQuery,
+    request: Request, number: Number, viewer: auth.AnyViewer, query: ComparisonQuery
 ) -> Response:
     """Show the results of both, the older on the left, and where their sources differ."""
-    context = context_of(request)
-    other = _number_in(query.other)
-    numbers = sorted((SubmissionId(number), other), reverse=query.swap)
+    context, other = context_of(request), _number_in(query.other)
+    numbers = sorted((number, other), reverse=query.swap)
     sources = [await source(context.store, context.clock, viewer, each) for each in numbers]
-    colors = [await colored_lines(each.text, each.file_name) for each in sources]
-    rendered = await _compare_alone(context, viewer, numbers, colors)
+    swapped = rendering.query({"with": other, "swap": None if query.swap else "1"})
+    values = await _values(context, number, sources)
+    values["swapped"] = f"/submissions/{number}/compare?{swapped}"
+    return await rendering.page(request, viewer, "comparison.html", values)
+
+
+@router.post("/{number}/compare")
+async def compare_on_record(
+    request: Request, number: Number, submitted: sessions.SmallForm
+) -> Response:
+    """Compare any two sources for an admin: a look at each is recorded in the audit log."""
+    require_admin(submitted.caller)
+    context, fields = context_of(request), submitted.fields
+    decision = moderation.Decision(submitted.caller.person, fields.reason)
+    sources = [
+        (await moderation.look(context.store, context.clock, decision, each)).source
+        for each in sorted((number, _number_in(fields.text("with"))))
+    ]
+    values = await _values(context, number, sources)
+    return await rendering.page(request, submitted.caller, "comparison.html", values)
+
+
+async def _values(
+    context: WebContext, number: SubmissionId, sources: Sequence[Source]
+) -> dict[str, Any]:
+    rendered = await _compare_alone(context, sources)
     compared = rendered.comparison
     board = await context.store.boards.get(compared.first.submission.board)
-    swapped = {"with": other, "swap": None if query.swap else "1"}
-    values: dict[str, Any] = {
+    return {
         "title": " and ".join(names(compared)),
         "board": board,
         "number": number,
-        "swapped": f"/submissions/{number}/compare?{rendering.query(swapped)}",
+        "swapped": "",
         "sides": [
             await _compared_side(context, each) for each in (compared.first, compared.second)
         ],
@@ -94,7 +115,6 @@ async def comparison(
         "difference": rendered.difference,
         "drawn": rendered.text,
     }
-    return await rendering.page(request, viewer, "comparison.html", values)
 
 
 async def _benchmarks(
@@ -114,13 +134,9 @@ async def _benchmarks(
     return tables
 
 
-async def _compare_alone(
-    context: WebContext,
-    viewer: Viewer,
-    numbers: Sequence[SubmissionId],
-    colors: Sequence[Sequence[Colored]],
-) -> _RenderedDiff:
+async def _compare_alone(context: WebContext, sources: Sequence[Source]) -> _RenderedDiff:
     """Run one comparison at a time: each may keep the interpreter busy for up to 0.4 s."""
+    colors = [await colored_lines(each.text, each.file_name) for each in sources]
     try:
         async with asyncio.timeout(WAIT_S):
             await context.comparison_lock.acquire()
@@ -130,8 +146,7 @@ async def _compare_alone(
         message = f"many people are comparing submissions right now; try again {soon}"
         raise UserError("rate-limit", message, {soon: moment}) from error
     try:
-        first, second = numbers
-        compared = await compare(context.store, context.clock, viewer, first=first, second=second)
+        compared = await compare_sources(context.store, *sources)
         if why_no_diff(compared) is not None:
             return _RenderedDiff(compared)
         return await asyncio.to_thread(_render_diff, compared, colors)
@@ -168,8 +183,7 @@ def _verdict_words(verdict: Verdict) -> tuple[str, str]:
 
 
 def _number_in(text: str) -> SubmissionId:
-    """Return the number that a person typed, such as `#17`."""
-    digits = text.strip().removeprefix("#")
-    if not digits.isascii() or not digits.isdigit():
+    number = sessions.parse_number(text, 10**20)
+    if number is None:
         raise UserError("bad-number", "name the other submission by its number, such as 17")
-    return SubmissionId(int(digits))
+    return SubmissionId(number)

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from bot.domain.board import Viewer
+from bot.domain.board import Board, Viewer
 from bot.reports import admin
 from bot.reports.blocks import Block, Table
 from bot.services import operations
@@ -47,6 +47,8 @@ async def _part(context: WebContext, viewer: Viewer) -> rendering.Part:
     """
     jobs = await context.cache.get("queue-jobs", rendering.TICK_S, lambda: _jobs(context))
     known = tuple(operations.may_know(viewer, each) for each in jobs)
+    notice, pauses = await context.cache.get("pauses", rendering.TICK_S, lambda: _pauses(context))
+    paused = tuple((each.name, why) for each, why in pauses if each.visible_to(viewer))
     own = viewer.person if any(each.job.person == viewer.person for each in jobs) else None
 
     async def make() -> rendering.Part:
@@ -59,12 +61,25 @@ async def _part(context: WebContext, viewer: Viewer) -> rendering.Part:
             "workers": [_without_last_seen(each) for each in workers.blocks],
             "jobs": list(zip(jobs, known, strict=True)),
             "own": own,
+            "notice": notice,
+            "paused": paused,
             "most": operations.LISTED_JOBS,
         }
         return rendering.render("parts/queue.html", values), False
 
-    return await context.cache.get(("queue", jobs, known, own), rendering.TICK_S, make)
+    return await context.cache.get(
+        ("queue", jobs, known, own, notice, paused), rendering.TICK_S, make
+    )
 
 
 async def _jobs(context: WebContext) -> tuple[operations.JobEstimate, ...]:
     return await operations.job_estimates(context.store, context.clock)
+
+
+async def _pauses(context: WebContext) -> tuple[str | None, tuple[tuple[Board, str], ...]]:
+    """Return why no submissions are accepted, if so, and each paused board with the reason."""
+    store = context.store
+    boards = {each.id: each for each in await store.boards.all()}
+    paused = (await store.moderation.board_pauses()).items()
+    found = tuple((boards[board], why) for board, why in paused if board in boards)
+    return await store.moderation.pause_notice(), found

@@ -14,13 +14,13 @@ from bot.reports.charts import describe_chart, season_chart
 from bot.reports.escaping import one_line
 from bot.services.lookup import find_board
 from bot.services.standings import season
-from bot.web import auth, figures, rendering
+from bot.web import auth, plots, rendering
 from bot.web.context import WebContext, context_of
 
 router = APIRouter(prefix="/boards/{name}")
 GpuQuery = Annotated[str | None, Query(max_length=64)]
-FRESH_S = 15.0
-"""How many seconds a season is reused, because reading it takes many runs."""
+FRESH_S = 3.0
+"""How long in seconds a season is reused, because it is read from many runs."""
 _MOST_ROWS = 200
 """The most rows of each table; the newest are shown."""
 
@@ -98,13 +98,13 @@ def as_data(found: Season, *, shows_sources: bool) -> dict[str, Any]:
     people = {each.person: each.person_name for each in found.scores}
     places: dict[int, int] = {person: place for place, person in enumerate(people)}
     return {
-        **figures.as_data(chart),
-        "series": [figures.as_series(best)],
+        **plots.as_data(chart),
+        "series": [plots.as_series(best)],
         "each": runs.name,
         "unit": chart.y.partition("(")[2].rstrip(")"),
         "people": [(person, one_line(name)) for person, name in people.items()],
         "runs": [
-            (*figures.as_point(point), *_origin(row, places))
+            (*plots.as_point(point), *_origin(row, places))
             for point, row in zip(runs.points, found.compared_runs, strict=True)
         ],
         "shown": shows_sources,

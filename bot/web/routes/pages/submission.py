@@ -12,74 +12,20 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.records import StoredFile
-from bot.domain.scoring import ScoreValue, judged
 from bot.domain.status import JobStatus, SubmissionStatus, with_costs
-from bot.domain.times import describe_speed_up, speed_up_of
 from bot.reports import history
+from bot.reports.benchmarks import BenchmarkReport, benchmark_report
 from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
 from bot.reports.profiles import Profile, profiles
-from bot.reports.standings import placement_line, standing_line
+from bot.reports.standings import placement_lines, standing_line
 from bot.reports.submission import VERDICT_WORDS, archives, evaluation_report, job_line, outcome
 from bot.services import comparison, standings, status
 from bot.services.comparison import other_times
-from bot.web import auth, figures, rendering, sessions
-from bot.web.benchmark_figures import BenchmarkTable, Roofline, benchmark_table, roofline
+from bot.web import auth, rendering, sessions
 from bot.web.context import WebContext, context_of
 from bot.web.markup import highlighted, statement
 from bot.web.moderation import moderation_of
-from runners.contract.evaluation import SLOWER_MOST, CaseKind, CaseResult, Measurement, StopReason
-
-_STOPPED = {
-    StopReason.PRECISE: "then precise enough",
-    StopReason.ROUND_CAP: "which is the maximum",
-    StopReason.TIME_CAP: "until shortly before the time limit",
-    StopReason.TASK: "as the task decides",
-    StopReason.BUDGET: "in the seconds that a run on the CPU may take",
-    StopReason.SLOW: f"as it is more than {SLOWER_MOST} times slower than the reference",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """One timed case, and its time by the judge's own clock."""
-
-    number: int
-    spec: str
-    measured: Measurement
-    value: ScoreValue
-    drawing: figures.Histogram | None
-
-    @property
-    def stopped(self) -> str:
-        """Return why there were no more rounds, in words."""
-        return _STOPPED[self.measured.stop_reason]
-
-    @property
-    def speed_up(self) -> str:
-        """Return how many times faster than the reference it is; empty if that is unknown."""
-        found = self.measured.vs_reference
-        return "" if found is None else describe_speed_up(speed_up_of(found))
-
-
-def benchmarks(cases: Sequence[CaseResult]) -> tuple[Benchmark, ...]:
-    """Return the timed cases, with the numbers of their report."""
-    timed = [each for each in cases if each.kind is CaseKind.BENCHMARK]
-    return tuple(
-        _benchmark(number, each.spec, each.measurement)
-        for number, each in enumerate(timed, start=1)
-        if each.measurement is not None
-    )
-
-
-def _benchmark(number: int, spec: str, measured: Measurement) -> Benchmark:
-    samples = [each for taken in measured.samples for each in taken]
-    value = judged(measured)
-    marks = [("time", value.time_ns)]
-    if value.claimed_ns is not None:
-        marks.append(("claimed", value.claimed_ns))
-    return Benchmark(number, spec, measured, value, figures.histogram(samples, marks))
-
 
 router = APIRouter(prefix="/submissions")
 Number = Annotated[int, Path(ge=-(1 << 62), lt=1 << 62)]
@@ -90,13 +36,11 @@ _DOWNLOAD = {"Cache-Control": "private, no-store"}
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """The result on one GPU type: the report's blocks, and a drawing for each benchmark."""
+    """The result on one GPU type: the report's blocks, and drawings."""
 
     job: JobStatus
-    blocks: tuple[Block, ...]
-    benchmarks: tuple[Benchmark, ...]
-    benchmark_table: BenchmarkTable | None = None
-    roofline: Roofline | None = None
+    blocks: tuple[Block, ...] = ()
+    timed: BenchmarkReport | None = None
     profiles: tuple[Profile, ...] = ()
 
 
@@ -159,7 +103,6 @@ async def _source(
 ) -> tuple[status.Source | None, str]:
     """Return the source, or why this viewer may not see it."""
     try:
-        _refuse_unrecorded_look(context, viewer, reading)
         return await status.source(context.store, context.clock, viewer, reading.submission.id), ""
     except UserError as error:
         if error.code != "hidden-source":
@@ -167,30 +110,16 @@ async def _source(
         return None, error.message
 
 
-def _refuse_unrecorded_look(context: WebContext, viewer: Viewer, reading: SubmissionStatus) -> None:
-    """Raise UserError if the viewer may read the source only as an admin.
-
-    Admins look at such a source by a form, which is recorded in the audit log.
-    """
-    submission = reading.submission
-    is_shown = status.shows_sources(reading.board, context.clock, submission)
-    if viewer.sees_all and submission.person != viewer.person and not is_shown:
-        words = "only its submitter and admins may read this source now"
-        raise UserError("hidden-source", f"{words}; admins can look at it under Moderation")
-
-
 async def _job_report(
     context: WebContext, viewer: Viewer, reading: SubmissionStatus, job: JobStatus
 ) -> JobReport:
     if job.evaluation is None:
-        return JobReport(job, (), ())
+        return JobReport(job)
     blocks = evaluation_report(job.evaluation, cost=job.cost).blocks
-    timed = benchmarks(job.evaluation.cases)
-    if not timed:
-        return JobReport(job, blocks, ())
+    if not any(each.measurement for each in job.evaluation.cases):
+        return JobReport(job, blocks)
     found = await other_times(context.store, viewer, reading, job.job.gpu)
-    times = [(each.number, each.spec, each.value) for each in timed]
-    return JobReport(job, blocks, timed, benchmark_table(times, found), roofline(times, found.work))
+    return JobReport(job, blocks, benchmark_report(job.evaluation.cases, found))
 
 
 async def _with_profiles(report: JobReport, files: Sequence[StoredFile]) -> JobReport:
@@ -202,7 +131,7 @@ async def _places(context: WebContext, reading: SubmissionStatus) -> list[str]:
     if not reading.is_final:
         return []
     placements = await standings.placements(context.store, reading.submission.id)
-    return [placement_line(each).text for each in placements]
+    return [each.text for each in placement_lines(placements, reading)]
 
 
 async def _choices(
@@ -243,10 +172,7 @@ async def progress(request: Request, number: Number, viewer: auth.AnyViewer) -> 
 async def download(request: Request, number: Number, viewer: auth.AnyViewer) -> Response:
     """Return the source unchanged, as a download that the browser does not display."""
     context = context_of(request)
-    store, clock = context.store, context.clock
-    reading = await status.read_submission(store, clock, viewer, SubmissionId(number))
-    _refuse_unrecorded_look(context, viewer, reading)
-    source = await status.source(store, clock, viewer, SubmissionId(number))
+    source = await status.source(context.store, context.clock, viewer, SubmissionId(number))
     return _file(source.text.encode(), "text/plain; charset=utf-8")
 
 

@@ -68,7 +68,7 @@ def test_the_words_name_board_people_and_times() -> None:
         board.id,
     )
     assert news.text == (
-        "Record on vectoradd (CPU): person 2 takes 50.0 ns ± 1.0, 2.0x (1.9 to 2.1) faster than "
+        "Record on vectoradd (CPU): person 2 takes 50.0 ns ± 1.0, 2.0x (1.9 to 2.1) as fast as "
         "person 1 (100.0 ns ± 1.0)."
     )
     (loss,) = change.losses

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.scoring import ScoreValue
-from bot.domain.times import show_score, show_speed_up
+from bot.domain.times import show_change, show_gap, show_score, show_speed_up
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,31 @@ def test_a_time_that_no_clock_of_the_judge_confirms_says_so() -> None:
     assert show_score(ScoreValue(29_140, 60, 0)) == "29.14 µs ± 0.06"
     assert show_score(ScoreValue(29_140, 60, 1_000)) == "29.1 µs ± 1.1"
     assert show_score(ScoreValue(29_140, 60, None)) == "29.14 µs ± 0.06 (unconfirmed)"
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "words", "gap"),
+    [
+        (100.0, "0.0 % slower than Ada", "0.0 % behind Ada"),
+        (102.9, "2.9 % slower than Ada", "2.9 % behind Ada"),
+        (112.0, "12 % slower than Ada", "12 % behind Ada"),
+        (200.0, "2.0x as long as Ada", "2.0x as long as Ada"),
+        (1_600.0, "16x as long as Ada", "16x as long as Ada"),
+        (80.0, "25 % faster than Ada", "0.0 % behind Ada"),
+        (50.0, "2.0x as fast as Ada", "0.0 % behind Ada"),
+        (6.25, "16x as fast as Ada", "0.0 % behind Ada"),
+    ],
+)
+def test_a_difference_is_a_percentage_and_from_twice_on_a_factor(
+    time_ns: float, words: str, gap: str
+) -> None:
+    assert show_change(time_ns, 100.0, "Ada") == words
+    assert show_gap(time_ns, 100.0, "Ada") == gap
+    assert words.startswith(show_change(time_ns, 100.0))
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "gap"), [(100.0, "+0.0 %"), (103.0, "+3.0 %"), (320.0, "3.2x")]
+)
+def test_a_gap_without_a_name_is_short(time_ns: float, gap: str) -> None:
+    assert show_gap(time_ns, 100.0) == gap

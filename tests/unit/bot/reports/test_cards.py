@@ -19,8 +19,8 @@ def test_a_board_has_its_first_three_with_their_gaps() -> None:
     assert card.above == "Leaderboard on H100 · 4 people ranked"
     assert [(each.place, each.name, each.remark) for each in card.rows] == [
         ("1", "Ada", "3.2x vs reference"),
-        ("2", "Bo", "+3.0%"),
-        ("3=", "Bo", "+3.0%"),
+        ("2", "Bo", "+3.0 %"),
+        ("3=", "Bo", "+3.0 %"),
     ]
     assert card.rows[0].time.startswith("1.00")
     assert board_card(shown(entries)).rows[0].remark == ""
@@ -31,7 +31,7 @@ def test_a_submission_has_its_ranks_or_how_it_ended() -> None:
     ahead = Standing(1, FIRST, 1)
     place = Placement("H100", SECOND.value, 2, True, 7, True, False, ahead=ahead)  # noqa: FBT003
     card = submission_card("Submission #2 by Bo", "sort", "Passed", (place,))
-    assert card.rows[0] == CardRow("2=", "of 7 on H100", card.rows[0].time, "3.0% behind 1st")
+    assert card.rows[0] == CardRow("2=", "of 7 on H100", card.rows[0].time, "3.0 % behind 1st")
     worse = replace(place, is_best=False)
     assert submission_card("", "sort", "Passed", (worse,)).rows == ()
 

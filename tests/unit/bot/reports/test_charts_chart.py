@@ -29,8 +29,8 @@ def test_of_many_points_the_first_and_the_last_are_among_those_shown() -> None:
 
 def test_words_stand_for_the_picture() -> None:
     assert describe_chart(over_days(3)) == (
-        "best, time (µs) by day (UTC): ada from 100 ± 0.5 (2026-11-01 12:00) "
-        "to 98 ± 0.5 (2026-11-03 12:00), 3 points"
+        "best, time (µs) by day: ada from 100 ± 0.5 (2026-11-01 12:00 UTC) "
+        "to 98 ± 0.5 (2026-11-03 12:00 UTC), 3 points"
     )
     one = Chart("t", "GPU", "us", (Series("ada", (Point("L4", 1.5),)),), ("L4",))
     assert describe_chart(one) == "t, us by GPU: ada 1.5 (L4)"

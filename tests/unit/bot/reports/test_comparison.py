@@ -51,7 +51,7 @@ def test_each_gpu_type_has_a_row_that_says_which_is_faster() -> None:
     assert [row[0] for row in table.rows] == ["A10", "H100", "L4", "T4"]
     assert [row[3] for row in table.rows] == [
         "",
-        "3.0x faster",
+        "3.0x as fast",
         "cannot be told apart",
         "",
     ]
@@ -60,7 +60,7 @@ def test_each_gpu_type_has_a_row_that_says_which_is_faster() -> None:
     assert file.data.decode() == "a    | b\n李     c\n     > d\n"
     back = comparison_report(comparison(second, first)).blocks[0]
     assert isinstance(back, Table)
-    assert back.rows[1][3] == "3.0x slower"
+    assert back.rows[1][3] == "3.0x as long"
 
 
 def test_what_has_no_time_has_its_verdict() -> None:

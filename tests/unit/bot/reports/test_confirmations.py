@@ -38,7 +38,7 @@ MET = replace(WAITING, rival=SubmissionId(7), rival_name="ada", run=SubmissionId
         (replace(MET, alone=SubmissionId(7)), "#7 by ada failed in the comparison and is compared"),
         (
             replace(MET, state=ConfirmationState.CONFIRMED, ratio=PairRatio(0.988, 0.001)),
-            "confirmed: 1.20 % ± 0.10 faster than #7 by ada",
+            "confirmed: 1.21 % ± 0.10 faster than #7 by ada",
         ),
         (
             replace(MET, state=ConfirmationState.TIED, ratio=PairRatio(0.999, 0.002)),

@@ -48,7 +48,7 @@ def test_each_gpu_type_has_its_outcome() -> None:
 
 def test_one_submission_in_a_line_says_when_how_and_what_came_of_it() -> None:
     line = history_line(_entry(SubmissionState.FINISHED, PASSED))
-    assert line == "#7, 2026-11-01 12:00, ranked; H100: 29.14 µs ± 0.06"
+    assert line == "#7, 2026-11-01 12:00 UTC, ranked; H100: 29.14 µs ± 0.06"
 
 
 def test_a_submission_without_an_outcome_shows_its_state() -> None:

@@ -75,3 +75,20 @@ def test_a_speed_up_has_its_interval_and_calls_left_out_are_counted() -> None:
         "size: 1024: 3 of 10 calls waited for a core of the machine: they were checked,"
         " but do not count towards the time"
     )
+
+
+def test_what_holds_of_several_benchmarks_is_said_once_and_names_them() -> None:
+    found = Ratio(ratio=0.8, half_width=0.02, rounds=5)
+    changes = {"vs_reference": found, "left_out": 3, "samples": ((1e6,) * 7,)}
+    measured = make_measurement(1e6, 0.23e6).model_copy(update=changes)
+    case = make_case(CaseKind.BENCHMARK, measurement=measured)
+    quiet = make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6))
+    noisy, speed_up, left_out = _notes(case, quiet, case)
+    assert noisy.startswith("too noisy here: benchmark 1 ± 23%; benchmark 3 ± 23%, and a rank")
+    one = "1.25x (1.22 to 1.28)"
+    assert speed_up == (
+        f"vs reference, timed in turn with it: benchmark 1 {one}; benchmark 3 {one}"
+    )
+    assert left_out.startswith(
+        "calls that waited for a core of the machine: benchmark 1 3 of 10; benchmark 3 3 of 10; "
+    )

@@ -106,8 +106,8 @@ def test_a_kernel_that_is_far_too_slow_is_said_to_be_timed_by_few_calls() -> Non
 
 def test_a_claim_that_the_judges_clock_does_not_confirm_is_said_to_count_for_nothing() -> None:
     words = (
-        "size: 1024: 6.30 µs counts; the submission's own clock says 4.34 µs, which the judge's "
-        "does not confirm"
+        "size: 1024: 6.30 µs counts, not 4.34 µs: the judge's clock does not confirm what the "
+        "submission's own says"
     )
     for claimed, told in ((4_340.0, True), (6_300.0, False), (None, False)):
         measured = make_measurement(6_300.0, 10.0).model_copy(update={"claimed_ns": claimed})

@@ -88,5 +88,5 @@ async def test_who_may_not_see_a_source_may_not_compare_it(place: Place) -> None
 async def test_submissions_to_two_boards_are_not_compared(place: Place) -> None:
     await publish(place.store, place.clock, PublishRequest(place.ada), make_task(name="sort"))
     first, second = await place.submit(), await place.submit(board="sort")
-    with pytest.raises(UserError, match="different leaderboards"):
+    with pytest.raises(UserError, match="different boards"):
         await compare(place.store, place.clock, Viewer(place.ada), first=first.id, second=second.id)

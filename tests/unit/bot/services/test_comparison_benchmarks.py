@@ -4,7 +4,8 @@ import pytest
 
 from bot.domain.board import NOBODY, Access, Viewer, Visibility
 from bot.domain.ids import SubmissionId
-from bot.services.comparison import OtherTimes, other_times
+from bot.domain.reference_times import OtherTimes
+from bot.services.comparison import other_times
 from bot.services.status import submission_status
 from tests.doubles.exhibition import Exhibition, make_exhibition
 from tests.doubles.shapes import GPU, add_shapes, referenced, shaped

@@ -70,7 +70,7 @@ async def test_a_claim_neither_makes_a_record_nor_takes_a_rank(place: Place) -> 
     assert await told(place) == []
     await ran(place, "bob", 3_500, claimed_ns=3_400.0, resolution_ns=900.0)
     assert "\n".join(text for _, text in await told(place)) == (
-        "Record on vectoradd (CPU): bob takes 3.50 µs ± 0.90, 1.66x (1.11 to 2.58) faster than ada "
+        "Record on vectoradd (CPU): bob takes 3.50 µs ± 0.90, 1.66x (1.11 to 2.58) as fast as ada "
         "(5.80 µs ± 0.90).\n"
         "You went from rank 1 to 2 on vectoradd (CPU): bob takes 3.50 µs ± 0.90, you take 5.80 µs "
         "± 0.90."

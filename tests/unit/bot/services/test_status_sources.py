@@ -5,7 +5,9 @@ import pytest
 from bot.domain.board import Access, SourceVisibility, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.services.moderation import Decision
+from bot.services.audit import audit_rows
+from bot.services.comparison import compare
+from bot.services.moderation import Decision, look
 from bot.services.status import source
 from bot.services.submissions import rejudge_submission
 from tests.doubles.factories import NOON
@@ -81,8 +83,27 @@ async def test_a_source_is_shown_to_no_more_people_than_was_stated(
             assert words in await told(each)
             assert bool(words) == bool(await told(each))
         place.clock.advance(3601)
+
+
+async def test_an_admin_reads_a_hidden_source_only_by_a_recorded_look(place: Place) -> None:
+    own, hidden = await place.submit(), await place.submit(await place.person("bob"))
     admin = Viewer(place.ada, sees_all=True)
-    assert (await source(place.store, place.clock, admin, submission.id)).text
+    assert (await source(place.store, place.clock, admin, own.id)).text
+    for read in (
+        source(place.store, place.clock, admin, hidden.id),
+        compare(place.store, place.clock, admin, first=own.id, second=hidden.id),
+    ):
+        with pytest.raises(UserError, match="which is recorded") as refusal:
+            await read
+        assert refusal.value.code == "hidden-source"
+    seen = await look(place.store, place.clock, Decision(place.ada, "a report"), hidden.id)
+    assert seen.source.text
+    entries = [each.entry for each in await audit_rows(place.store, 9, None)]
+    looks = [(each.subject, each.reason) for each in entries if each.action == "look"]
+    assert looks == [(f"submission {hidden.id}", "a report")]
+    await place.store.boards.restrict(place.board.id, Access(source=SourceVisibility.ALWAYS))
+    shown = await place.submit(await place.person("bob"))
+    assert (await source(place.store, place.clock, admin, shown.id)).text
 
 
 async def test_on_a_hidden_board_there_is_no_source(place: Place) -> None:

@@ -503,8 +503,8 @@ async def test_a_home_without_boards_says_what_its_reader_can_do(
 ) -> None:
     await place.store.boards.delete(place.board.id)
     readers = (
-        (Browser(door), "There are no public leaderboards yet.", "/sign-in"),
-        (await admin_of(door), "There are no leaderboards yet.", "/create"),
+        (Browser(door), "There are no public boards yet.", "/sign-in"),
+        (await admin_of(door), "There are no boards yet.", "/create"),
     )
     for browser, words, address in readers:
         home = await browser.text("/")

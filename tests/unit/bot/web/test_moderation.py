@@ -178,7 +178,7 @@ async def test_an_admin_reads_a_hidden_source_only_with_an_audit_entry(
     number = submission.rpartition("/")[2]
     root = await admin_of(door, "root")
     source = await place.store.submissions.source(SubmissionId(int(number)))
-    assert "only its submitter and admins" in (await root.text(submission)).casefold()
+    assert "which is recorded" in await root.text(submission)
     assert (await root.get(f"{submission}/source")).status_code == 403
     assert not [each for each in await recorded(door) if each[0] == "look"]
     answer = await root.post("/admin/look", {"submission": number, "reason": "a report"})
@@ -187,3 +187,27 @@ async def test_an_admin_reads_a_hidden_source_only_with_an_audit_entry(
     assert ("look", f"submission {number}", "a report") in await recorded(door)
     eve, _ = await signed_in(door, "eve")
     assert (await eve.get(f"{submission}/source")).text == source
+
+
+async def test_an_admin_compares_with_a_hidden_source_only_on_the_record(
+    door: WebContext, place: Place
+) -> None:
+    submission, _, eve = await pages_about_eve(place)
+    other = (await place.submit(eve)).id
+    path, root = f"{submission}/compare", await admin_of(door, "root")
+    answer = await root.get(f"{path}?with={other}")
+    assert (answer.status_code, "which is recorded" in answer.text) == (403, True)
+    mallory, _ = await signed_in(door, "mallory")
+    refused = await mallory.post(path, {"with": str(other), "reason": "curious"})
+    assert refused.status_code == 403
+    assert not [each for each in await recorded(door) if each[0] == "look"]
+    number = submission.rpartition("/")[2]
+    looked = await root.post("/admin/look", {"submission": number, "reason": "a copy?"})
+    assert f'action="{path}"' in looked.text
+    assert 'name="reason" value="a copy?"' in looked.text
+    compared = await root.post(path, {"with": f"#{other}", "reason": "a copy?"})
+    assert compared.status_code == 200
+    assert f"#{number} and #{other}" in compared.text
+    found = await recorded(door)
+    for each in (number, str(other)):
+        assert ("look", f"submission {each}", "a copy?") in found

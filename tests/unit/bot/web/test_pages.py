@@ -10,6 +10,7 @@ import httpx
 import pytest
 from typing_extensions import override
 
+from bot.domain.accounts import ANYBODY
 from bot.domain.board import Access, SourceVisibility
 from bot.ports.outside import ServiceConnection
 from bot.reports.submission import VERDICT_WORDS
@@ -378,6 +379,20 @@ async def test_the_queue_names_what_runs_and_who_judges(shown: Exhibition) -> No
     assert "box:0123abcd" not in text
     assert "worker 1" in text
     assert 'data-live="/queue/events"' in text
+    assert "are paused" not in text
+
+
+async def test_the_queue_says_what_is_paused_to_those_who_see_the_board(shown: Exhibition) -> None:
+    moderation, boards = shown.store.moderation, await shown.store.boards.all()
+    await moderation.pause("a new disk")
+    for each in boards:
+        await moderation.pause_board(each.id, f"<b>{each.name}")
+    text = (await asked(shown, "/queue")).text
+    assert "Submissions are paused: a new disk." in text
+    for each in boards:
+        said = f"&lt;b&gt;{each.name}." in text
+        assert said == each.visible_to(ANYBODY), each.name
+    assert not all(each.visible_to(ANYBODY) for each in boards)
 
 
 async def test_the_queue_names_no_private_board_of_others(shown: Exhibition) -> None:
@@ -513,4 +528,4 @@ async def test_a_card_says_what_the_task_is_about_and_cards_are_filtered(shown: 
     assert 'href="/boards/empty"' in found
     assert 'href="/boards/empty"' not in (await asked(shown, "/?gpu=A100")).text
     assert 'href="/boards/empty"' not in (await asked(shown, "/?q=vectoradd")).text
-    assert "No open leaderboard matches." in (await asked(shown, "/?q=%3Cb%3E")).text
+    assert "No open board matches." in (await asked(shown, "/?q=%3Cb%3E")).text

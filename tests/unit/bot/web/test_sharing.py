@@ -15,8 +15,9 @@ from bot.domain.board import Access, SeasonRules, Visibility
 from bot.domain.ids import SubmissionId
 from bot.services.competitions import find_competition
 from bot.services.tokens import create_local_token
-from bot.web import cards, markup
+from bot.web import markup
 from bot.web.context import WebContext
+from bot.web.routes.pages import cards
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import Browser, signed_in
 from tests.doubles.exhibition import HOSTILE, Exhibition, make_exhibition
@@ -68,7 +69,7 @@ async def test_each_page_says_what_it_is_about_and_has_its_picture(
         ("/boards/vectoradd?gpu=A100", "vectoradd on A100", "/boards/vectoradd/card.png?gpu=A100"),
         (f"/submissions/{number}", f"Submission #{number}", f"/submissions/{number}/card.png"),
         (f"/people/{person}", '<script>alert("1")', f"/people/{person}/card.png"),
-        ("/", "Leaderboards", "/card.png"),
+        ("/", "Boards", "/card.png"),
     ):
         found = await tags(stranger, path)
         assert found["og:title"].startswith(title)

@@ -136,6 +136,24 @@ async def test_an_admin_limits_the_gpu_time_of_one_person(api: Api) -> None:
     ]
 
 
+async def test_an_admin_reads_a_hidden_source_only_by_a_recorded_look(api: Api) -> None:
+    hidden = await api.place.submit(await api.place.person("bob"))
+    text = await api.place.store.submissions.source(hidden.id)
+    look = f"/admin/submissions/{hidden.id}/look"
+    async with api.asking("bob") as bob:
+        assert (await bob.post(look)).status_code == 403
+    async with api.asking("ada", TokenScope.ADMIN) as ada:
+        refused = await ada.get(f"/submissions/{hidden.id}/source")
+        assert (refused.status_code, refused.json()["code"]) == (403, "hidden-source")
+        before = (await ada.get("/admin/audit")).json()["decisions"]
+        assert "look" not in [each["action"] for each in before]
+        assert (await ada.post(look, json={"reason": "a copy?"})).json()["text"] == text
+        found, *rest = (await ada.get("/admin/audit")).json()["decisions"]
+    assert rest == before
+    assert (found["action"], found["reason"]) == ("look", "a copy?")
+    assert found["subject"] == f"submission {hidden.id}"
+
+
 async def test_an_admin_caps_gpu_time_and_sees_who_used_it(api: Api) -> None:
     bob = await api.place.person("bob")
     await api.place.judged(await api.place.submit(bob))

@@ -49,7 +49,7 @@ async def test_the_tables_name_the_records_and_the_newest_runs(
     page = (await asked(shown, f"{PATH}?gpu=H100")).text
     assert "each ranked run from 62" in page
     assert "Ranked runs, newest first" in page
-    assert page.count('<th scope="row">') == 28 + page.count('data-label="Faster"')
+    assert page.count('<th scope="row">') == 28 + page.count('data-label="Speedup"')
     assert "/compare?with=" in page
     monkeypatch.setattr(season, "_MOST_ROWS", 3)
     few = (await asked(shown, f"{PATH}?gpu=H100")).text

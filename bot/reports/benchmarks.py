@@ -1,17 +1,68 @@
-"""Computes what is drawn of benchmarks: a table with the times of other runs, and a roofline."""
+"""Computes what pages draw of benchmarks: samples, the times of other runs, and a roofline."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.domain.reference_times import Work
-from bot.domain.scoring import ScoreValue
-from bot.domain.times import show_factor, show_rate
-from bot.services.comparison import OtherRun, OtherTimes
-from bot.web.figures import Scale
+from bot.domain.reference_times import OtherRun, OtherTimes, Work
+from bot.domain.scoring import ScoreValue, judged
+from bot.domain.times import describe_speed_up, show_factor, show_rate, speed_up_of
+from bot.reports.figures import Histogram, Scale, histogram
+from runners.contract.evaluation import SLOWER_MOST, CaseKind, CaseResult, Measurement, StopReason
 
 _ROOM = 1.15
 """By which factor a scale goes beyond its outermost marks."""
+
+
+_STOPPED = {
+    StopReason.PRECISE: "then precise enough",
+    StopReason.ROUND_CAP: "which is the maximum",
+    StopReason.TIME_CAP: "until shortly before the time limit",
+    StopReason.TASK: "as the task decides",
+    StopReason.BUDGET: "in the seconds that a run on the CPU may take",
+    StopReason.SLOW: f"as it is more than {SLOWER_MOST} times slower than the reference",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One timed case, and its time by the judge's own clock."""
+
+    number: int
+    spec: str
+    measured: Measurement
+    value: ScoreValue
+    drawing: Histogram | None
+
+    @property
+    def stopped(self) -> str:
+        """Return why there were no more rounds, in words."""
+        return _STOPPED[self.measured.stop_reason]
+
+    @property
+    def speed_up(self) -> str:
+        """Return how many times faster than the reference it is; empty if that is unknown."""
+        found = self.measured.vs_reference
+        return "" if found is None else describe_speed_up(speed_up_of(found))
+
+
+def benchmarks_of(cases: Sequence[CaseResult]) -> tuple[Benchmark, ...]:
+    """Return the timed cases, with the numbers of their report."""
+    timed = [each for each in cases if each.kind is CaseKind.BENCHMARK]
+    return tuple(
+        _benchmark(number, each.spec, each.measurement)
+        for number, each in enumerate(timed, start=1)
+        if each.measurement is not None
+    )
+
+
+def _benchmark(number: int, spec: str, measured: Measurement) -> Benchmark:
+    samples = [each for taken in measured.samples for each in taken]
+    value = judged(measured)
+    marks = [("time", value.time_ns)]
+    if value.claimed_ns is not None:
+        marks.append(("claimed", value.claimed_ns))
+    return Benchmark(number, spec, measured, value, histogram(samples, marks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,3 +246,19 @@ def _decades(*values: float) -> tuple[float, float]:
 def _powers(low: float, high: float) -> Iterator[float]:
     first, last = round(math.log10(low)), round(math.log10(high))
     yield from (10.0**each for each in range(first, last + 1, 1 + (last - first) // 6))
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkReport:
+    """The benchmarks of one run, next to those of others, and their roofline."""
+
+    benchmarks: tuple[Benchmark, ...]
+    table: BenchmarkTable | None
+    roofline: Roofline | None
+
+
+def benchmark_report(cases: Sequence[CaseResult], found: OtherTimes) -> BenchmarkReport:
+    """Return what is drawn of a run's benchmarks."""
+    timed = benchmarks_of(cases)
+    times = [(each.number, each.spec, each.value) for each in timed]
+    return BenchmarkReport(timed, benchmark_table(times, found), roofline(times, found.work))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.web.figures import histogram, spans
+from bot.reports.figures import histogram, spans
 from tests.doubles.factories import make_score, rank
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.web.routes.pages.submission import benchmarks
+from bot.reports.benchmarks import benchmarks_of
 from runners.contract.evaluation import CaseKind, StopReason
 from tests.doubles.factories import make_case, make_measurement
 
@@ -10,6 +10,6 @@ from tests.doubles.factories import make_case, make_measurement
 @pytest.mark.parametrize("reason", StopReason)
 def test_the_page_says_why_a_timing_stopped(reason: StopReason) -> None:
     measured = make_measurement().model_copy(update={"stop_reason": reason})
-    (timed,) = benchmarks([make_case(CaseKind.BENCHMARK, measurement=measured)])
+    (timed,) = benchmarks_of([make_case(CaseKind.BENCHMARK, measurement=measured)])
 
     assert ("100 times slower than the reference" in timed.stopped) == (reason is StopReason.SLOW)

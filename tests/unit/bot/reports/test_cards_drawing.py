@@ -5,9 +5,7 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from bot.reports.cards import GENERAL, CardRow, LinkCard
-from bot.web import cards
-from bot.web.cards import SIZE, draw, drawn
+from bot.reports.cards import SIZE, CardRow, LinkCard, draw
 
 NAMES = (
     "Ada", "漢字太郎", "محمد", "नमस्ते", "😀" * 300, "<script>alert(1)</script>", "a\u0301" * 400,
@@ -43,13 +41,3 @@ def test_nothing_is_written_beyond_the_margin(name: str) -> None:
 def test_characters_without_a_glyph_are_transliterated() -> None:
     assert draw(card("漢字太郎")) == draw(card("HanZiTaiLang"))
     assert draw(card("Łódź Жук")) != draw(card("Lodz Zhuk"))
-
-
-async def test_a_card_is_drawn_once_in_a_process_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cards._DRAWING, "patience_s", 60.0)
-    first = await drawn(GENERAL)
-    assert picture(first).size == SIZE
-    monkeypatch.setattr(cards, "_DRAWING", None)
-    assert await drawn(LinkCard(*(GENERAL.above, GENERAL.title, GENERAL.words))) == first

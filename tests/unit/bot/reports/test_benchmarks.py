@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.reference_times import Work
+from bot.domain.reference_times import OtherRun, OtherTimes, Work
 from bot.domain.scoring import ScoreValue
-from bot.services.comparison import OtherRun, OtherTimes
-from bot.web.benchmark_figures import HEIGHT, WIDTH, benchmark_table, roofline
+from bot.reports.benchmarks import HEIGHT, WIDTH, benchmark_table, roofline
 from runners.contract.gpus import GPU_TYPES
 
 PEAK = GPU_TYPES["H100"].peak
