@@ -278,7 +278,8 @@ def public_line(status: SubmissionStatus, user: int, placements: Sequence[Placem
     """Return a submission's owner and name, and its rank on each GPU type."""
     name, board = line(status.submission.file_name, _FILE_NAME), line(status.board.name)
     head = f"<@{user}>'s submission #{status.submission.id} {name} on {board}"
-    return _fit_message([head, *(placement_line(each).text for each in placements)])
+    found = {each.job.gpu: each.evaluation for each in status.jobs}
+    return _fit_message([head, *(placement_line(p, found.get(p.gpu)).text for p in placements)])
 
 
 def _fit_message(lines: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from bot.domain.errors import UserError
 from bot.domain.scoring import ScoreValue
 from runners.contract.comparison import Ratio
+from runners.contract.evaluation import Evaluation
 
 _FORM = re.compile(
     r"(?P<day>\d{4}-\d{1,2}-\d{1,2})(?:[ T](?P<time>\d{1,2}:\d{2})(?::(?P<seconds>\d{2}))?)?"
@@ -202,6 +203,23 @@ def speed_up_of(measured: Ratio) -> SpeedUp:
     least = measured.ratio - measured.half_width
     low = 1 / (measured.ratio + measured.half_width)
     return SpeedUp(1 / measured.ratio, low, 1 / least if least > 0 else None)
+
+
+def speed_up_in_turn(evaluation: Evaluation | None) -> SpeedUp | None:
+    """Return the speedup over a reference that ran in turn, on all benchmarks; None if unknown.
+
+    It is more precise than the ratio of two times that were measured one after the other. Over
+    several benchmarks it is the geometric mean.
+    """
+    cases = evaluation.cases if evaluation else ()
+    timed = [each.measurement for each in cases if each.measurement is not None]
+    ratios = [each.vs_reference for each in timed if each.vs_reference is not None]
+    if not ratios or len(ratios) < len(timed):
+        return None
+    count = len(ratios)
+    mean = math.prod(each.ratio ** (1 / count) for each in ratios)
+    share = math.hypot(*(each.half_width / each.ratio for each in ratios)) / count
+    return speed_up_of(Ratio(ratio=mean, half_width=mean * share, rounds=ratios[0].rounds))
 
 
 def show_speed_up(slower: ScoreValue, faster: ScoreValue) -> str:

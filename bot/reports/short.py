@@ -19,7 +19,14 @@ from bot.reports import submission
 from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines, pending_table
 from bot.reports.machine import noisy_lines
-from bot.reports.standings import absent_table, cut, medal, page_notes, title_of_standings
+from bot.reports.standings import (
+    absent_table,
+    cut,
+    medal,
+    page_notes,
+    speed_up_line,
+    title_of_standings,
+)
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
 from runners.contract.verdict import Verdict
 
@@ -152,9 +159,9 @@ def _time_notes(evaluation: Evaluation, place: Placement | None) -> Iterator[Tex
         return
     timed = [case.measurement for case in evaluation.cases if case.measurement is not None]
     if place is not None:
-        if place.reference is not None:
-            words = f"{show_speed_up(place.reference, place.value)} vs reference"
-            yield Text(words, Tone.QUIET)
+        said_below = len(timed) == 1 and timed[0].vs_reference is not None
+        if not said_below and (faster := speed_up_line(place, evaluation)):
+            yield Text(faster, Tone.QUIET)
         yield from _claim(place.value)
     elif len(timed) == 1:
         yield from _claim(judged(timed[0]))

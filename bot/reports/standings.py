@@ -9,11 +9,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.records import FailedRun
 from bot.domain.scoring import ScoreValue, Standing
-from bot.domain.times import ordinal, show_deadline, show_score, show_speed_up, show_time, speed_up
+from bot.domain.times import (
+    describe_speed_up,
+    ordinal,
+    show_deadline,
+    show_score,
+    show_speed_up,
+    show_time,
+    speed_up,
+    speed_up_in_turn,
+)
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.confirmations import final_line, pending_table
 from bot.reports.escaping import escape_formula, one_line
 from bot.reports.submission import IN_PROCESS, VERDICT_WORDS
+from runners.contract.evaluation import Evaluation
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
@@ -199,13 +209,22 @@ def medal(rank: int) -> str:
     return f"{_MEDALS[rank]} " if rank in _MEDALS else ""
 
 
-def placement_line(place: Placement) -> Text:
+def speed_up_line(place: Placement, evaluation: Evaluation | None) -> str:
+    """Return the speedup over the reference: if known, over one that ran in turn; or nothing."""
+    if (in_turn := speed_up_in_turn(evaluation)) is not None:
+        return f"{describe_speed_up(in_turn)} vs reference, timed in turn with it"
+    if place.reference is None:
+        return ""
+    return f"{show_speed_up(place.reference, place.value)} vs reference"
+
+
+def placement_line(place: Placement, evaluation: Evaluation | None = None) -> Text:
     """Return a person's rank and time, such as `🥇 1st of 7 on H100: 29.14 µs ± 0.06`."""
     time = show_score(place.value)
     if place.value.claimed_ns is not None:
         time += f", claimed {_claimed(place.value)}"
-    if place.reference is not None:
-        time += f", {show_speed_up(place.reference, place.value)} vs reference"
+    if faster := speed_up_line(place, evaluation):
+        time += f", {faster}"
     if not place.is_best:
         return Text(f"{time} on {place.gpu}; not this person's best time", Tone.QUIET)
     rank = f"{ordinal(place.rank)}{' (shared)' if place.shared else ''} of {place.entries}"

@@ -86,10 +86,19 @@ class Trains:
     A window of a train does not wait for the candidate's copy engines; that of a single call does.
     """
 
+    calibration_ns: float | None = None
+    """The calibration kernel's time if it is known from several candidates, not from this alone."""
+
+    @property
+    def calibration_claim(self) -> float:
+        """The calibration kernel's time in this candidate."""
+        return fmean(trimmed(self.calibration_claims))
+
     @property
     def overhead(self) -> float:
         """The time of a window beyond its kernel's."""
-        return fmean(trimmed(self.calibration_windows)) - fmean(trimmed(self.calibration_claims))
+        kernel = self.calibration_claim if self.calibration_ns is None else self.calibration_ns
+        return fmean(trimmed(self.calibration_windows)) - kernel
 
     @property
     def bound(self) -> float:

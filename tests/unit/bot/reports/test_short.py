@@ -12,6 +12,7 @@ from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Submission, SubmissionState
 from bot.reports.blocks import Block, Log, Table, Text, Tone
 from bot.reports.short import percent, place_lines, short_report
+from runners.contract.comparison import Ratio
 from runners.contract.evaluation import CaseKind, CaseStatus, Evaluation
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
@@ -88,6 +89,31 @@ def test_verdict_time_place_gap_and_change_come_first_in_this_order() -> None:
         "passed: 2 of 2 tests, 1 of 1 benchmark",
     ]
     assert not any(isinstance(block, Table | Log) for block in blocks)
+
+
+def test_a_report_has_one_speedup_over_the_reference() -> None:
+    place = replace(FIRST, reference=ScoreValue(93_248, 100))
+
+    def said(*ratios: float) -> list[str]:
+        cases = [
+            make_case(
+                CaseKind.BENCHMARK,
+                spec=f"size: {number}",
+                measurement=make_measurement(29_140).model_copy(
+                    update={"vs_reference": Ratio(ratio=ratio, half_width=0.01, rounds=5)}
+                ),
+            )
+            for number, ratio in enumerate(ratios)
+        ]
+        blocks = short_report(status(make_evaluation(cases=tuple(cases))), [place]).blocks
+        return [each for each in texts(blocks) if "vs reference" in each]
+
+    assert said(0.5) == ["size: 0: 2.0x vs reference, timed in turn with it"]
+    assert said(0.25, 1.0) == [
+        "2.0x vs reference, timed in turn with it",
+        "size: 0: 4.0x (3.8 to 4.2) vs reference, timed in turn with it",
+        "size: 1: 1.00x (0.99 to 1.01) vs reference, timed in turn with it",
+    ]
 
 
 @pytest.mark.parametrize(

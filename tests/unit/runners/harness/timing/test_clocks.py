@@ -469,6 +469,16 @@ def test_a_short_kernels_claim_counts_as_far_as_the_judges_own_value_allows() ->
     assert found.bound_ns == found.time_ns == pytest.approx(6 * US)
 
 
+def test_claims_of_trains_with_two_values_are_averaged() -> None:
+    def claimed(fast: int) -> float:
+        rounds = [trained(6 * US, 6 * US) for _ in range(2)]
+        for each in rounds:
+            each.claims = [5.6 * US] * fast + [6.3 * US] * (31 - fast)
+        return interval_of(rounds).centre
+
+    assert claimed(15) - claimed(16) == pytest.approx(0.7 * US / 25, rel=0.01)
+
+
 def test_what_is_lifted_grows_with_a_short_kernels_time_alone() -> None:
     short, long = [trained(14 * US, 15 * US)] * 2, [trained(498 * US, 500 * US)] * 2
     assert interval_of(short).centre == pytest.approx(15 * US * (1 - LIFT))

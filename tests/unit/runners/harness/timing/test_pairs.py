@@ -377,6 +377,22 @@ def test_if_one_of_both_is_timed_by_trains_only_trains_count(
     assert found.rounds == 5
 
 
+def test_all_candidates_of_a_comparison_share_one_calibration(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = trained(*[19.0] * 5), trained(*[19.0] * 5)
+    for number, each in enumerate((*ours, *theirs)):
+        assert each.trains is not None
+        each.trains.calibration_claims = [100.0 * number]
+    timer = told_rounds(sit, monkeypatch, ours, theirs)
+
+    timer._alternate(None, lambda _: None)  # type: ignore[arg-type]
+
+    found = pairs.ratio_of(timer.pairs)
+    assert (found.ratio, found.half_width) == pytest.approx((1.0, 0.0))
+    assert found.rounds == 5
+
+
 def test_a_much_longer_kernel_is_not_timed_by_trains_for_its_rival(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
