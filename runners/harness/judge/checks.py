@@ -22,7 +22,7 @@ def same(after: torch.Tensor, right: torch.Tensor) -> bool:
     if after.dtype != right.dtype or after.shape != right.shape:
         return False
     pair = [_bytes(after), _bytes(right)]
-    if not any((each.numel() | each.storage_offset() | each.data_ptr()) % 8 for each in pair):
+    if not any((each.numel() | int(each.storage_offset()) | each.data_ptr()) % 8 for each in pair):
         pair = [each.view(torch.int64) for each in pair]  # several times faster on the CPU
     return torch.equal(*pair)
 
