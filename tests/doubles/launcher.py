@@ -61,7 +61,10 @@ CANDIDATES = "tests.doubles.candidates"
 """Started only by that module."""
 TEMPLATE = "tests.doubles.launcher"
 """A template that is forked from one that has imported torch."""
-_JUDGE = ("runners.harness.__main__", "runners.harness.server")
+_JUDGE = (
+    "runners.harness.__main__", "runners.harness.server",
+    "runners.harness.graders.native", "runners.harness.graders.popcorn",
+)  # fmt: skip
 _DOORS = (
     "bot.__main__", "bot.app.installation", "bot.cli.client", "bot.cli.errors", "bot.cli.follow",
     "bot.discord.client", "bot.web.app",
@@ -78,6 +81,8 @@ FORKED = {"doors and judge", "container"}
 """Kinds that are forked from "judge", because importing torch takes seconds."""
 BRIEF_ROUNDS = evaluation.RoundPolicy(looks=(3,), samples=10)
 """The rounds of a ranked run: a fifth of the usual work. The usual rounds have their own tests."""
+FLUSH_BYTES = 4 << 20
+"""What a judge writes before each call on the CPU: more than the cache of a core."""
 JUDGING = {"demo", "judge", "submit", "task", "up", "worker"}
 """Commands that start harnesses where the runner is local."""
 
@@ -223,6 +228,8 @@ def _be_template(kind: str) -> None:
         importlib.import_module(name)
         if name in _JUDGE:
             _OF_HARNESS.update(sys.modules)
+    if kind == "judge":
+        _make_judges_cheap()
     if _DOORS[0] in sys.modules:
         importlib.import_module("bot.cli.app").build()
     gc.freeze()
@@ -230,6 +237,14 @@ def _be_template(kind: str) -> None:
     _end_threads()
     use_huge_pages(STARTS_S)
     serve(socket.socket(fileno=os.dup(0)))
+
+
+def _make_judges_cheap() -> None:
+    """Let judges write less to flush caches, and not move memory that has huge pages already."""
+    calls: Any = sys.modules["runners.harness.timing.calls"]
+    calls.FLUSH_BYTES = FLUSH_BYTES
+    server: Any = sys.modules["runners.harness.server"]
+    server.HUGE_PAGES_S = 0
 
 
 _SEARCHED = sys.path[1:]

@@ -21,7 +21,10 @@ def same(after: torch.Tensor, right: torch.Tensor) -> bool:
     """Whether two tensors have the same dtype, shape and bits."""
     if after.dtype != right.dtype or after.shape != right.shape:
         return False
-    return torch.equal(_bytes(after), _bytes(right))
+    pair = [_bytes(after), _bytes(right)]
+    if not any((each.numel() | int(each.storage_offset()) | each.data_ptr()) % 8 for each in pair):
+        pair = [each.view(torch.int64) for each in pair]  # several times faster on the CPU
+    return torch.equal(*pair)
 
 
 def first_place(found: torch.Tensor) -> tuple[int, ...]:
@@ -38,9 +41,10 @@ def _same_outside(
     place: values.TensorNode, after: torch.Tensor, private: torch.Tensor, allowed: Sequence[range]
 ) -> bool:
     """Whether an input is unchanged outside of the byte ranges `allowed`, relative to the arena."""
-    if same(after, private):
-        return True
     begin = place.offset or 0
+    end = begin + place.span * place.itemsize
+    if any(span.start <= begin and end <= span.stop for span in allowed) or same(after, private):
+        return True
     covered = torch.zeros(place.span, dtype=torch.bool, device=after.device)
     for span in allowed:
         first = max(0, -(-(span.start - begin) // place.itemsize))

@@ -8,6 +8,7 @@ from runners.harness.judge.checks import (
     first_place,
     refuse_changed,
     refuse_new_processes,
+    same,
     spans,
 )
 from runners.harness.protocol.arena import Arena, lay_out, view
@@ -55,6 +56,16 @@ ELSEWHERE = TensorNode(dtype="float32", shape=(4,), stride=(1,), address=BASE - 
 )
 def test_an_untouched_input_is_fine(data: list[torch.Tensor]) -> None:
     assert not refuse(data, None, ELSEWHERE)
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 24, 25])
+@pytest.mark.parametrize("start", [0, 1, 8])
+def test_a_change_of_any_byte_is_found(size: int, start: int) -> None:
+    for changed in range(size):
+        left, right = torch.zeros(2, start + size, dtype=torch.uint8)[:, start:]
+        assert same(left, right)
+        right[changed] = 1
+        assert not same(left, right)
 
 
 def test_a_changed_input_is_refused() -> None:
@@ -110,19 +121,19 @@ def test_an_output_right_beside_an_input_does_not_give_it_back(shift: int) -> No
 
 @pytest.mark.parametrize("name", ["float4_e2m1fn_x2", "float8_e8m0fnu", "float8_e4m3fnuz"])
 def test_a_changed_byte_is_found_in_types_of_few_operations(name: str) -> None:
-    left, same, other = (
+    left, equal, other = (
         torch.full((6, 4), value, dtype=torch.uint8).view(DTYPES[name]).T for value in (255, 255, 7)
     )
     place = TensorNode(dtype=name, shape=(4, 6), stride=(1, 4), device="cpu", offset=0)
-    refuse_changed(Changes([place], [left], [same]), [])
+    refuse_changed(Changes([place], [left], [equal]), [])
     with pytest.raises(VerdictError, match="changed an input"):
         refuse_changed(Changes([place], [left], [other]), [])
 
 
 def test_a_single_element_is_compared_whatever_its_stride() -> None:
-    left, same, other = (torch.full((3,), value).as_strided((1,), (3,)) for value in (1, 1, 2))
+    left, equal, other = (torch.full((3,), value).as_strided((1,), (3,)) for value in (1, 1, 2))
     place = TensorNode(dtype="int64", shape=(1,), stride=(3,), address=0, device="cpu", offset=0)
-    refuse_changed(Changes([place], [left], [same]), [])
+    refuse_changed(Changes([place], [left], [equal]), [])
     with pytest.raises(VerdictError, match="changed an input"):
         refuse_changed(Changes([place], [left], [other]), [])
 
