@@ -140,15 +140,19 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "vhangup": (153, 58),
     "vmsplice": (278, 75),  # a pipe would hold whole huge pages that no process has mapped
 }
-_WITHOUT_EFFECT: dict[str, tuple[int, int]] = {
-    "sched_setattr": (314, 274),
-    "sched_setscheduler": (144, 119),
-    "setpriority": (141, 140),
+_ANSWERED: dict[str, tuple[int, int, int]] = {
+    "clone3": (435, 435, errno.ENOSYS),  # glibc then uses clone, with visible flags
+    "fsetxattr": (190, 7, errno.EOPNOTSUPP),
+    "lsetxattr": (189, 6, errno.EOPNOTSUPP),
+    "sched_setattr": (314, 274, 0),
+    "sched_setscheduler": (144, 119, 0),
+    "setpriority": (141, 140, 0),
+    "setxattr": (188, 5, errno.EOPNOTSUPP),
+    "setxattrat": (463, 463, errno.EOPNOTSUPP),
 }
-"""Calls that succeed without effect. On busy cores a process of the idle class, or of the least
-priority, takes minutes to exit."""
+"""Calls without effect, and the errors that they return; with 0 they succeed. Access lists of files
+in memory would be counted by no limit. An idle process takes minutes to exit on busy cores."""
 _CLONE = (56, 220)
-_CLONE3 = (435, 435)
 _FCNTL = (72, 25)
 _FLOCK = (73, 32)
 _IOCTL = (16, 29)
@@ -157,7 +161,6 @@ _MINCORE = (27, 232)
 _PRCTL = (157, 167)
 _PRLIMIT = (302, 261)
 _SETSOCKOPT = (54, 208)
-_SETXATTR, _LSETXATTR, _FSETXATTR, _SETXATTRAT = (188, 5), (189, 6), (190, 7), (463, 463)
 _SOCKET = (41, 198)
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -280,15 +283,6 @@ def _refuse_options() -> list[Instruction]:
     ]
 
 
-def _refuse_attributes(column: int) -> list[Instruction]:
-    """Refuse extended attributes, as a file system without them does, which programs expect.
-
-    An access list of a file in memory may take 128 KiB, which no limit or watchdog counts.
-    """
-    calls = (_SETXATTR, _LSETXATTR, _FSETXATTR, _SETXATTRAT)
-    return [step for each in calls for step in _refuse(each[column], errno.EOPNOTSUPP)]
-
-
 def _refuse_terminal_injection() -> list[Instruction]:
     return [
         (_IF_EQUAL, 1, 0, _TIOCSTI),
@@ -302,10 +296,8 @@ def seccomp_instructions(
 ) -> list[Instruction]:
     """The filter for an architecture; OSError for one without a table.
 
-    Calls that may add a lock are reported (see `locks`) if `counts_locks`. Otherwise they succeed
-    without effect.
-    Without a GPU, memory files are refused too. Their pages belong to no process, so the memory
-    watchdog would not count them. CUDA needs them.
+    If `counts_locks`, calls that may add a lock are reported (see `locks`); else they do nothing.
+    Without a GPU, memory files are refused too, because no process is charged for their pages.
     """
     if machine not in _AUDIT_ARCH:
         raise OSError(errno.ENOSYS, f"no table of system calls for {machine}")
@@ -322,10 +314,8 @@ def seccomp_instructions(
         number = numbers[column]
         if number is not None:
             program += _refuse(number, errno.EPERM)
-    for ignored in _WITHOUT_EFFECT.values():
-        program += _refuse(ignored[column], 0)
-    program += _refuse(_CLONE3[column], errno.ENOSYS)  # glibc then uses clone, with visible flags
-    program += _refuse_attributes(column)
+    for *answered, error in _ANSWERED.values():
+        program += _refuse(answered[column], error)
     if not gpu:
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
     program += _on_argument(_CLONE[column], 0, _refuse_namespaces_and_siblings())

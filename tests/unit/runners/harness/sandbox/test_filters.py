@@ -251,7 +251,7 @@ def test_each_refused_call_has_the_number_that_the_kernels_headers_give_it(machi
     lines = re.findall(r"#define __NR\w*?_(\w+)\s+(\d+)", HEADERS[machine].read_text("utf-8"))
     known = {name: int(number) for name, number in lines}
     column = list(ARCH).index(machine)
-    calls = {**filters._REFUSED, **filters._WITHOUT_EFFECT}
+    calls = {**filters._REFUSED, **{name: each[:2] for name, each in filters._ANSWERED.items()}}
     refused = {name: numbers[column] for name, numbers in calls.items()}
     found = {name: known[name] for name in refused if name in known}
     assert len(found) > 40
