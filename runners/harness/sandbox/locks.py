@@ -141,8 +141,13 @@ class LockServer:
     def close(self) -> None:
         """Answer nothing more: calls that would be reported fail with ENOSYS."""
         hand_over(None)
+        self.close_in_fork()
+
+    def close_in_fork(self) -> None:
+        """Close what only the server uses, in a fork of it that becomes a sandbox."""
         for fd in self.sandboxes:
             os.close(fd)
+        self.sandboxes.clear()
         self.inbox.close()
 
 

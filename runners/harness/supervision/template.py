@@ -57,6 +57,7 @@ def serve(link: socket.socket) -> None:
         child = os.fork()
         if child == 0:
             link.close()
+            server.close_in_fork()
             _become(frame, fds)
         for fd in fds:
             os.close(fd)

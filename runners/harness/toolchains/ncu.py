@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from runners.contract.evaluation import ProfileOptions
-from runners.harness.toolchains.tool import TOOLKIT, version_of
+from runners.harness.toolchains import TOOLKIT, version_of
 
 NAME = "ncu"
 SECTIONS = (

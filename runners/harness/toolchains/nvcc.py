@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from runners.harness.toolchains.tool import TOOLKIT, version_of
+from runners.harness.toolchains import TOOLKIT, version_of
 
 NAME = "nvcc"
 _IN_PACKAGES = "nvidia/cu13"

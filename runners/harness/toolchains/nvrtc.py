@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from runners.contract.launch import Compiled
-from runners.harness.toolchains.tool import TOOLKIT
+from runners.harness.toolchains import TOOLKIT
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
 MAX_LOG = 16_000

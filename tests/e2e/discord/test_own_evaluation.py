@@ -384,6 +384,7 @@ async def update(course: Course, board: str) -> None:
 async def delete(course: Course, board: str) -> None:
     """Have carol delete a board; she is sent its task versions and everybody's sources."""
     stage = course.site.stage
+    await (await stage.carol.slash("profile notices", stage.carol.dm)).final()
     form = await stage.carol.slash("leaderboard delete", leaderboard_name=board)
     gone = await stage.carol.modal(form, {"The board's exact name": board})
     assert "The board is deleted." in (await gone.final()).text

@@ -65,7 +65,7 @@ async def test_the_first_page_has_the_best_and_the_seasons_plot(stage: Scene) ->
     assert "identity on H100" in page.text
     assert "10.00 µs" in page.text
     assert "**🥇 P0** · 10.00 µs" in page.text
-    assert "**10. P9** · 100.0 µs ± 1.1 · 10.0x" in page.text
+    assert "**10. P9** · 100.0 µs ± 1.1 · 10x" in page.text
     assert "110.0 µs" not in page.text
     (plot,) = page.files
     assert plot.data.startswith(PNG)

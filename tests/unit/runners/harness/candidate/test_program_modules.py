@@ -75,6 +75,7 @@ runners.harness.sandbox.charged_memory
 runners.harness.sandbox.diagnostics
 runners.harness.sandbox.filters
 runners.harness.sandbox.isolate
+runners.harness.sandbox.locks
 runners.harness.sandbox.make
 runners.harness.sandbox.outer
 runners.harness.sandbox.process_limits
@@ -105,7 +106,6 @@ runners.harness.toolchains
 runners.harness.toolchains.ncu
 runners.harness.toolchains.nvcc
 runners.harness.toolchains.nvrtc
-runners.harness.toolchains.tool
 runners.harness.verdicts
 runners.languages
 runners.languages.cuda

@@ -203,3 +203,11 @@ def test_a_sandbox_that_has_ended_is_forgotten(server: LockServer, confined: Con
     confined(lambda: None)
     while len(server.fds()) > 1:
         server.answer(_ready(server.fds()))
+
+
+def test_a_fork_keeps_only_the_link_to_the_server(server: LockServer) -> None:
+    child = os.fork()
+    if child == 0:
+        server.close_in_fork()
+        os._exit(server.inbox.fileno() != -1 or not locks.kept_fds())
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

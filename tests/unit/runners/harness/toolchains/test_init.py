@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.harness.toolchains.tool import version_of
+from runners.harness.toolchains import version_of
 
 TOLD = re.compile(r"^Version (\S+)", re.MULTILINE)
 
