@@ -76,6 +76,25 @@ async def gpus(interaction: Interaction, current: str) -> list[app_commands.Choi
     return choices([", ".join([*chosen, gpu]) for gpu in fitting])
 
 
+async def languages(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
+    """Return the languages of the chosen board's templates that contain the typed text."""
+    chosen = getattr(interaction.namespace, "leaderboard_name", None)
+    board = next((each for each in await _visible(interaction) if each.name == chosen), None)
+    if board is None:
+        return []
+    context, version = context_of(interaction), board.task_version
+
+    async def find() -> list[str]:
+        found = await context.store.boards.version(version)
+        return [] if found is None else list(found.definition.templates)
+
+    try:
+        names = await context.snapshot.cached(("templates", version), find)
+    except StoreError:
+        return []
+    return choices([name for name in names if current.casefold() in name.casefold()])
+
+
 async def own_submissions(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
     """Return the person's newest submissions whose number begins as typed."""
     store, user = context_of(interaction).store, interaction.user.id

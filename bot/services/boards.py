@@ -70,7 +70,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class BoardArchive:
-    """Zips with a board's task versions and all sources; `submissions` is how many they contain."""
+    """Zips with a board's task versions and sources; `submissions` is how many the board has."""
 
     board: Board
     zips: tuple[bytes, ...]
@@ -87,7 +87,8 @@ async def board_archive(
 ) -> BoardArchive:
     """Return what the person must receive before the deletion; UserError unless the name was typed.
 
-    No zip is larger than `zip_bytes`, which must exceed the size of every single file.
+    Only admins receive other people's sources that, as stated to these, only they and admins may
+    read. No zip is larger than `zip_bytes`, which must exceed the size of every single file.
     """
     board = await own_board(store, viewer, deletion.name)
     if deletion.typed != board.name:
@@ -102,6 +103,9 @@ async def board_archive(
             parts.add(f"task/{version.number}/{name}", text)
     submitted = await store.submissions.to(board.id)
     for each in submitted:
+        private = each.consent is SourceVisibility.NEVER and each.person != viewer.person
+        if private and not viewer.sees_all:
+            continue
         source = await store.submissions.source(each.id)
         parts.add(f"submissions/{each.id}-{each.file_name}", source)
     return BoardArchive(board, parts.close(), len(submitted))

@@ -205,14 +205,14 @@ class DeletionForm(discord.ui.Modal, title="Delete a leaderboard"):
             archive = await boards.board_archive(store, viewer, deletion, zip_bytes=FILE_BYTES)
             where = await _send_archives(answer, _archive_drafts(self.name, archive))
             await boards.delete_board(store, viewer, deletion, archive)
-            message = f"The board is deleted. Its task and all sources are in {where}."
+            message = f"The board is deleted. Its task and the sources you may read are in {where}."
             report = Report(f"Leaderboard {self.name}", (Text(message, Tone.GOOD),))
             await answer.conclude(report)
 
 
 def _archive_drafts(name: str, archive: boards.BoardArchive) -> list[MessageDraft]:
     """Return one message per zip: a message with all of them could be too large."""
-    about = f"Leaderboard {line(name)}: its task and all sources"
+    about = f"Leaderboard {line(name)}: its task and sources"
     whole = len(archive.zips) == 1
     return [
         MessageDraft(
@@ -277,7 +277,8 @@ class _CompetitionConfirmation(discord.ui.Modal, title="Delete a competition"):
             states, words = None, f"Its boards stay: {names}."
             if self.with_boards:
                 states, where = await _send_boards(answer, viewer, found.boards)
-                words = f"So are its boards: {names}. Their tasks and all sources are in {where}."
+                kept = f"Their tasks and the sources you may read are in {where}."
+                words = f"So are its boards: {names}. {kept}"
             await competitions.delete_competition(
                 store,
                 clock,

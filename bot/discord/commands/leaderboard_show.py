@@ -9,7 +9,7 @@ from discord import app_commands
 from bot.discord import options, pagination, roles, standings_view
 from bot.discord.context import NEEDED_ROLE, Interaction, Tree, add_commands, context_of
 from bot.discord.interaction_claims import replying
-from bot.domain.errors import StoreError, UserError
+from bot.domain.errors import UserError
 from bot.reports.charts import scaling_report
 from bot.reports.history import personal_report
 from bot.reports.tasks import task_report, template_report
@@ -94,7 +94,7 @@ async def task(interaction: Interaction, leaderboard_name: str) -> None:
 
 @app_commands.command(description="Starter file for this task")
 @app_commands.describe(leaderboard_name="The board", lang="Language of the template")
-@app_commands.autocomplete(leaderboard_name=options.boards)
+@app_commands.autocomplete(leaderboard_name=options.boards, lang=options.languages)
 async def template(
     interaction: Interaction, leaderboard_name: str, lang: str | None = None
 ) -> None:
@@ -103,18 +103,6 @@ async def template(
         store, viewer = context_of(interaction).store, await roles.viewer_of(interaction)
         board, definition = await lookup.task_of(store, viewer, leaderboard_name)
         await answer.show(template_report(board, definition, lang))
-
-
-@template.autocomplete("lang")
-async def _languages(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
-    board = getattr(interaction.namespace, "leaderboard_name", None)
-    try:
-        viewer = await roles.viewer_of(interaction)
-        _, definition = await lookup.task_of(context_of(interaction).store, viewer, str(board))
-    except (UserError, StoreError):
-        return []
-    fitting = [name for name in definition.templates if current.casefold() in name.casefold()]
-    return options.choices(fitting)
 
 
 _HELP = """\

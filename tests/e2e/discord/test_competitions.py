@@ -123,7 +123,10 @@ async def test_a_competition_is_deleted_without_its_boards_or_with_them(stage: S
     await (await stage.carol.slash("profile notices", stage.carol.dm)).final()
     asked = await stage.carol.slash("admin competition delete", name="Cup 2032", with_boards=True)
     gone = await stage.carol.modal(asked, {"The competition's exact name": "Cup 2032"})
-    words = "So are its boards: end-one, end-two. Their tasks and all sources are in our direct"
+    words = (
+        "So are its boards: end-one, end-two. Their tasks and the sources you may read are in our"
+        " direct"
+    )
     assert words in (await gone.final()).text
     files = [file.filename for each in stage.carol.dms[-2:] for file in each.files]
     assert files == ["end-one.zip", "end-two.zip"]

@@ -267,7 +267,7 @@ async def download_archive(
     name: str,
     part: Annotated[int, Query(ge=1, le=10_000)] = 1,
 ) -> Response:
-    """Return the board's task versions and all sources, as a zip."""
+    """Return the board's task versions and the sources that the person may read, as a zip."""
     caller = browser.session.caller
     require_creator(caller)
     archive = await boards.board_archive(

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
+from unittest.mock import AsyncMock
 
 import pytest
 
 from bot.discord import options
 from bot.discord.context import DiscordContext
 from bot.discord.options import choices, gpu_menu, gpu_names, split_into_menus
-from bot.domain.ids import SubmissionId
+from bot.domain.board import TaskVersion
+from bot.domain.ids import SubmissionId, TaskVersionId
 from bot.domain.submission import Submission
 from tests.doubles.interaction import command_used
 from tests.doubles.place import Place
@@ -63,3 +66,32 @@ async def test_a_typed_number_is_read_once_for_all_admins(
     assert choice.value == made.id
     assert choice.name.startswith(f"#{made.id} {made.file_name}, ranked, by ")
     assert all(each == found[0] for each in found)
+
+
+async def test_languages_are_read_once_for_everyone_and_only_of_visible_boards(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    version = place.store.boards.version
+
+    async def counted(number: TaskVersionId) -> TaskVersion:
+        calls.append(number)
+        found = await version(number)
+        assert found is not None
+        templates = {"templates": {"python": "x = 1\n", "triton": "x = 2\n"}}
+        return replace(found, definition=found.definition.model_copy(update=templates))
+
+    monkeypatch.setattr(place.store.boards, "version", counted)
+    context = DiscordContext(place.store, place.clock)
+    shown = [place.board]
+    monkeypatch.setattr(options, "_visible", AsyncMock(side_effect=lambda _: shown))
+    people = [command_used(context, number) for number in range(1, 9)]
+    for each in people:
+        each.namespace.leaderboard_name = place.board.name
+    found = await asyncio.gather(*(options.languages(each, "P") for each in people))
+    assert {tuple(choice.value for choice in each) for each in found} == {("python",)}
+    assert calls == [place.board.task_version]
+    assert await options.languages(people[0], "cu") == []
+    shown.clear()
+    assert await options.languages(people[0], "") == []
+    assert len(calls) == 1

@@ -3,7 +3,7 @@ import zipfile
 
 import pytest
 
-from bot.domain.board import Viewer
+from bot.domain.board import Access, SourceVisibility, Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
 from bot.services.boards import Deletion, board_archive, delete_board
@@ -28,6 +28,25 @@ async def test_a_deleted_board_hands_out_its_task_and_its_sources(place: Place) 
     assert await place.store.boards.find("vectoradd") is None
     (row,) = await place.store.audit.rows(1)
     assert (row.actor, row.action, row.reason) == (place.ada, "delete-board", "over")
+
+
+async def test_a_creator_receives_no_source_that_only_its_submitter_and_admins_may_read(
+    place: Place,
+) -> None:
+    access = Access(source=SourceVisibility.NEVER)
+    await place.store.boards.restrict(place.board.id, access)
+    own = await place.submit(content=b"x = 1\n")
+    other = await place.submit(await place.person("bob"), content=b"x = 2\n")
+    for sees_all, numbers in ((False, [own.id]), (True, [own.id, other.id])):
+        viewer = Viewer(place.ada, sees_all=sees_all)
+        kept = await board_archive(place.store, viewer, TYPED, zip_bytes=MIB)
+        (data,) = kept.zips
+        names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+        assert [name for name in names if name.startswith("submissions/")] == [
+            f"submissions/{number}-kernel.py" for number in numbers
+        ]
+    await delete_board(place.store, Viewer(place.ada), TYPED, kept)
+    assert await place.store.boards.find("vectoradd") is None
 
 
 async def test_many_sources_come_in_several_zips_none_of_which_is_too_large(place: Place) -> None:
