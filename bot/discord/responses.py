@@ -229,5 +229,8 @@ def root_cause(error: BaseException) -> BaseException:
             error = error.exceptions[0]
         elif isinstance(error, app_commands.CommandInvokeError):
             error = error.original
+        elif isinstance(error, app_commands.TransformerError):
+            message = "an option has a value that cannot be used here; choose another one"
+            error = error.__cause__ or UserError("wrong-option", message)
         else:
             return error

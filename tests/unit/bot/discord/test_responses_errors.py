@@ -15,9 +15,19 @@ def refusal(status: int, code: int = 0) -> discord.HTTPException:
     return discord.HTTPException(response, {"code": code, "message": "no"})
 
 
+def refused_option(cause: Exception | None) -> app_commands.TransformerError:
+    """Return what discord.py raises when an option's value is refused."""
+    kind = discord.AppCommandOptionType.channel
+    error = app_commands.TransformerError("news", kind, app_commands.Transformer())
+    error.__cause__ = cause
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [
+        (refused_option(UserError("wrong-channel", "choose a text channel")), "⚠️ Choose a text"),
+        (refused_option(None), "⚠️ An option has a value that cannot"),
         (UserError("closed", "it is *closed*"), r"⚠️ It is \*closed\*"),
         (app_commands.CheckFailure("⚠️ Not you"), "⚠️ Not you"),
         (StoreError("away"), "Internal error"),
