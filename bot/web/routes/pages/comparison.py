@@ -75,7 +75,11 @@ async def comparison(
     sources = [await source(context.store, context.clock, viewer, each) for each in numbers]
     swapped = rendering.query({"with": other, "swap": None if query.swap else "1"})
     values = await _values(context, number, sources)
-    values["swapped"] = f"/submissions/{number}/compare?{swapped}"
+    here = f"/submissions/{number}/compare"
+    values |= {
+        "swapped": f"{here}?{swapped}",
+        "back": f"{here}?{rendering.query({'with': other, 'swap': '1' if query.swap else None})}",
+    }
     return await rendering.page(request, viewer, "comparison.html", values)
 
 

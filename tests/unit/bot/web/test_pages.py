@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -304,6 +305,7 @@ async def test_of_two_submissions_the_older_is_on_the_left_unless_they_are_swapp
         text = (await asked(shown, page)).text
         assert f"<h1>#{found['best']} and #{found['refused']}</h1>" in text
         assert f'href="{page}&amp;swap=1">Swap sides' in text
+        assert f'href="/sign-in?next={quote(page)}"' in text
         swapped = (await asked(shown, f"{page}&swap=1")).text
         assert f"<h1>#{found['refused']} and #{found['best']}</h1>" in swapped
         assert f'href="{page}">Swap sides' in swapped
