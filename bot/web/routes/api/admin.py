@@ -206,10 +206,8 @@ async def look(
     request: Request, number: openapi.SubmissionNumber, viewer: auth.MayAdminister
 ) -> SourceAnswer:
     """Read anyone's source; recorded in the audit log with the reason."""
-    body, context = (
-        await bodies.read_optional(request, api.DecisionBody, BODY_MAX),
-        context_of(request),
-    )
+    context = context_of(request)
+    body = await bodies.read_optional(request, api.DecisionBody, BODY_MAX)
     decision = _decision(viewer, body)
     found = (await moderation.look(context.store, context.clock, decision, number)).source
     return SourceAnswer(submission=number, file_name=found.file_name, text=found.text)

@@ -203,6 +203,8 @@ def test_a_sandbox_that_has_ended_is_forgotten(server: LockServer, confined: Con
     confined(lambda: None)
     while len(server.fds()) > 1:
         server.answer(_ready(server.fds()))
+    assert server.fds() == (server.inbox.fileno(),)
+    assert not server.sandboxes
 
 
 def test_a_fork_keeps_only_the_link_to_the_server(server: LockServer) -> None:
