@@ -85,6 +85,11 @@ class Trains:
 
     A window of a train does not wait for the candidate's copy engines; that of a single call does.
     """
+    most: float = math.inf
+    """The greatest value of the bound: the time of a single call plus all that it could hide.
+
+    With copies in a second stream, a window of a train lasts for a time slice of the GPU, 2 ms.
+    """
 
     calibration_ns: float | None = None
     """The calibration kernel's time from several candidates; None: only from this candidate."""
@@ -103,7 +108,7 @@ class Trains:
     @property
     def bound(self) -> float:
         """The kernel's time by the judge's clock."""
-        return max(self.least, fmean(trimmed(self.windows)) - self.overhead)
+        return min(self.most, max(self.least, fmean(trimmed(self.windows)) - self.overhead))
 
     @property
     def error(self) -> float:

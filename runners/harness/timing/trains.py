@@ -234,13 +234,14 @@ class ShortCalls:
     def fits_rehearsal(self, calls: Sequence[channel.Exchange], result: Round) -> bool:
         """Whether a kernel is timed by trains, given single calls that were queued ahead.
 
-        Those calls also set the least value of its trains, because only their windows wait for the
-        candidate's copy engines.
+        Those calls also limit what its trains may tell, because only their windows wait for the
+        candidate's copy engines and end with its work.
         """
         if self.current is None:
             return False
-        window = min(each.window_ns for each in calls)
-        self.current.times.least = window - median(result.own_overheads) - HIDDEN_NS
+        windows = [each.window_ns - median(result.own_overheads) for each in calls]
+        self.current.times.least = min(windows) - HIDDEN_NS
+        self.current.times.most = max(windows) + HIDDEN_NS
         return self.fits(min(each.reply.claimed_ns for each in calls))
 
     def comparable(self, rounds: list[Round]) -> list[Round]:

@@ -493,6 +493,14 @@ def test_trains_never_say_less_than_single_calls_can_hide() -> None:
     assert interval_of(by_copies).centre == pytest.approx(4 * US)
 
 
+def test_trains_that_last_for_a_time_slice_say_no_more_than_single_calls() -> None:
+    beside_copies = [trained(8 * US, 2_093 * US) for _ in range(2)]
+    for each in beside_copies:
+        assert each.trains is not None
+        each.trains.most = 12 * US
+    assert interval_of(beside_copies).centre == pytest.approx(12 * US)
+
+
 def test_the_resolution_of_trains_is_noise_and_what_a_claim_may_be_below() -> None:
     quiet, noisy = [trained(6 * US, 6 * US)] * 2, [trained(6 * US, 6 * US, noise=50.0)] * 2
     assert device_resolution(quiet) == pytest.approx(TRAIN_GAP_NS + LIFT_NS)

@@ -353,6 +353,10 @@ def test_single_calls_limit_what_trains_may_say(monkeypatch: pytest.MonkeyPatch)
     assert not mine.fits_rehearsal(calls[:1], result)
     assert mine.current is not None
     assert mine.current.times.least == 112_000.0 - 100_000.0 - HIDDEN_NS
+    assert mine.current.times.most == 112_000.0 - 100_000.0 + HIDDEN_NS
+    mine.fits_rehearsal(calls, result)
+    assert mine.current.times.least == 110_000.0 - 100_000.0 - HIDDEN_NS
+    assert mine.current.times.most == 112_000.0 - 100_000.0 + HIDDEN_NS
 
 
 def test_a_disturbed_window_after_trains_is_repeated_as_for_single_calls(
