@@ -49,8 +49,6 @@ ones, one is called faster in 5.7 % instead of 5.2 % (40,000 simulated compariso
 """
 _MEDIAN_LEAST = 5
 """The least number of ratios of which the median decides."""
-SHORT_COMPARED_NS = 150_000.0
-"""Two submissions that take less are compared by trains, which are finer than single calls."""
 SEEDS = 1 << 20
 """How many seeds each pair has; both of its rounds use them from the first one on."""
 MADE_MOST = 2
@@ -229,7 +227,8 @@ class PairedTimer:
         if self.session.on_gpu and self.ours.expected is not None:
             self.ours.reserve()
             self.theirs.trains.places = self.theirs.pool.places = self.ours.pool.places
-            self.ours.trains.short_ns = self.theirs.trains.short_ns = SHORT_COMPARED_NS
+            self.ours.trains.compare()
+            self.theirs.trains.compare()
 
     @contextmanager
     def _calibrator(self) -> Iterator[HostCandidate]:

@@ -30,13 +30,13 @@ from runners.harness.protocol.arena import Plan
 from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, DisturbedError, Round, Trains
 from runners.harness.verdicts import VerdictError
 
-STAMPED = (True, False, False)
-"""For each of three trains, whether the candidate times its calls; the calibration kernel runs all
-three, then the submission.
-
-Only the windows of trains without time stamps count, because the candidate's two time stamps
-lengthen each window.
-"""
+UNSTAMPED = 2
+"""How many trains follow one in which the candidate times its calls. Only their windows count,
+because two time stamps lengthen a window. The calibration kernel runs all, then the submission."""
+UNSTAMPED_COMPARED = 8
+"""The same for two submissions that are compared, because their candidates' starts take longer."""
+SHORT_COMPARED_NS = 150_000.0
+"""Two submissions that take less are compared by trains, which are finer than single calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +208,11 @@ class ShortCalls:
     """The trains of the current candidate; None if it has none."""
     short_ns: float = SHORT_NS
     """Kernels that take less are timed by trains."""
+    unstamped: int = UNSTAMPED
+
+    def compare(self) -> None:
+        """Time longer kernels by trains too, and more precisely, for a comparison."""
+        self.short_ns, self.unstamped = SHORT_COMPARED_NS, UNSTAMPED_COMPARED
 
     def reserve(
         self, plans: tuple[Plan, Plan], expected: values.Node | None, candidates: int
@@ -232,10 +237,9 @@ class ShortCalls:
         return self.current is not None and (self.required or short)
 
     def fits_rehearsal(self, calls: Sequence[channel.Exchange], result: Round) -> bool:
-        """Whether a kernel is timed by trains, given single calls that were queued ahead.
+        """Whether a kernel with these single calls, which were queued ahead, is timed by trains.
 
-        Those calls also limit what its trains may tell, because only their windows wait for the
-        candidate's copy engines and end with its work.
+        They also limit what its trains tell, because only their windows end with all of its work.
         """
         if self.current is None:
             return False
@@ -260,7 +264,7 @@ class ShortCalls:
             return
         if self.places and candidate.buffers.place_size:
             runner = TrainRunner(candidate, self.places)
-            found = CandidateTrains(runner, self.places, expected, deadline)
+            found = CandidateTrains(runner, self.places, expected, deadline, self.unstamped)
             if found.run_calibration(self.calibration_input):
                 self.current = found
 
@@ -314,11 +318,12 @@ class CandidateTrains:
     calls: int
     expected: values.Node
     deadline: Deadline
+    unstamped: int = UNSTAMPED
     times: Trains = field(default_factory=Trains)
 
     def run_calibration(self, data: object) -> bool:
         """Run the trains of the calibration kernel; False if one was not queued in time."""
-        for stamped in STAMPED:
+        for stamped in (True, *[False] * self.unstamped):
             found = self._run(channel.Operation.TOUCH, [data] * self.calls, stamped=stamped)
             if found is None:
                 return False
@@ -330,7 +335,7 @@ class CandidateTrains:
         """Run the trains of the submission; None if one was not queued in time."""
         self.times.windows.clear()
         self.times.claims.clear()
-        for stamped in STAMPED:
+        for stamped in (True, *[False] * self.unstamped):
             data = [fresh() for _ in range(self.calls)]
             found = self._run(channel.Operation.RUN, data, stamped=stamped)
             if found is None:

@@ -25,7 +25,12 @@ from runners.harness.protocol.channel import (
 from runners.harness.protocol.values import ScalarNode, TensorNode
 from runners.harness.timing import trains
 from runners.harness.timing.rounds import DISCARDS_MOST, HIDDEN_NS, DisturbedError, Round, Trains
-from runners.harness.timing.trains import CALIBRATED_AFTER, ShortCalls, TrainRunner
+from runners.harness.timing.trains import (
+    CALIBRATED_AFTER,
+    UNSTAMPED_COMPARED,
+    ShortCalls,
+    TrainRunner,
+)
 from runners.harness.verdicts import VerdictError
 from tests.unit.runners.harness.timed import MS, make_round
 
@@ -279,10 +284,17 @@ def times(*claims: float) -> trains.TrainTimes:
 
 
 def measured(
-    monkeypatch: pytest.MonkeyPatch, standin: list[Any], found: list[Any], place_size: int = 1
+    monkeypatch: pytest.MonkeyPatch,
+    standin: list[Any],
+    found: list[Any],
+    place_size: int = 1,
+    *,
+    compared: bool = False,
 ) -> Trains | None:
     mine = short_calls(count_slowed=lambda _: None)
     mine.places = CALLS
+    if compared:
+        mine.compare()
     with running([*standin, *found], monkeypatch):
         made = candidate(place_size)
         mine.calibrate(made, EXPECTED, DEADLINE)
@@ -306,6 +318,14 @@ def test_windows_count_only_of_trains_without_the_candidates_stamps(
     assert found.claims == [6.0]
     assert found.windows == found.calibration_windows == [30.0, 31.0] * 2
     assert found.bound == pytest.approx(8.0)
+
+
+def test_a_comparison_counts_the_windows_of_more_trains(monkeypatch: pytest.MonkeyPatch) -> None:
+    unstamped = [times()] * UNSTAMPED_COMPARED
+    found = measured(monkeypatch, [times(8.0), *unstamped], [times(6.0), *unstamped], compared=True)
+    assert found is not None
+    assert (found.calibration_claims, found.claims) == ([8.0], [6.0])
+    assert found.windows == found.calibration_windows == [30.0, 31.0] * UNSTAMPED_COMPARED
 
 
 @pytest.mark.parametrize(
