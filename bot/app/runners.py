@@ -13,8 +13,11 @@ from runners.harness import HARNESS_VERSION
 
 _LOCAL, _MODAL, _RAY = "local_process", "modal_app", "ray_cluster"
 _SHORT_NAMES = {"local": _LOCAL, "modal": _MODAL, "ray": _RAY}
-_QUEUE_S = {_MODAL: 1800.0, _RAY: 1800.0}
-"""How long a call may wait for its machine, in seconds, beyond the task's time limits."""
+_QUEUE_S = {_LOCAL: 3600.0, _MODAL: 1800.0, _RAY: 1800.0}
+"""How long a call may wait for its machine, in seconds, beyond the task's time limits.
+
+On this machine, calls wait while two submissions are compared on its CPU.
+"""
 
 
 @asynccontextmanager

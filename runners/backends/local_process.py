@@ -117,7 +117,7 @@ def create(
     wanted = slots or {kind: max(1, _count(found, kind)) for kind in kinds}
     sandbox = SandboxOptions(strict=strict, hidden=tuple(hidden))
     slots_of = {kind: _slots(kind, count, found, sandbox) for kind, count in wanted.items()}
-    return SlotRunner(NAME, slots_of, join, "this machine")
+    return SlotRunner(NAME, slots_of, join, "this machine", one_machine=True)
 
 
 def _count(found: tuple[Gpu, ...], kind: str) -> int:

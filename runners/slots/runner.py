@@ -110,7 +110,8 @@ class SlotRunner(Generic[SlotT]):
     """Runs each call in a free slot of its GPU type, in the order in which the calls started.
 
     `join` combines several slots for an evaluation that uses all their GPUs. `place` says in error
-    messages where the slots are.
+    messages where the slots are. If they are all on `one_machine`, nothing else is evaluated while
+    two submissions are compared on its CPU.
     """
 
     def __init__(
@@ -119,6 +120,8 @@ class SlotRunner(Generic[SlotT]):
         slots: Mapping[str, Sequence[SlotT]],
         join: Callable[[Sequence[SlotT]], SlotT],
         place: str,
+        *,
+        one_machine: bool = False,
     ) -> None:
         self.name = name
         self._slots = slots
@@ -128,6 +131,13 @@ class SlotRunner(Generic[SlotT]):
         self._joining: dict[str, asyncio.Lock] = {}
         self._returning: set[asyncio.Task[None]] = set()
         """Used slots that are not ready yet."""
+        self._one_machine = one_machine
+        self._turn = asyncio.Lock()
+        """Held by a call that waits until the machine is idle, and while it has it to itself."""
+        self._busy: set[SlotT] = set()
+        """The slots in which something of a submission may run."""
+        self._idle = asyncio.Event()
+        self._idle.set()
         for kind, members in slots.items():
             self._free[kind] = asyncio.Queue()
             self._joining[kind] = asyncio.Lock()
@@ -231,18 +241,38 @@ class SlotRunner(Generic[SlotT]):
             async with self._joining[request.gpu]:
                 while len(taken) < needed:
                     taken.append(await free.get())
-            if needed == 1:
-                yield taken[0]
-                return
-            await asyncio.gather(*(slot.stop() for slot in taken))  # their judges occupy the GPUs
-            joined = self._join(taken)
-            try:
-                yield joined
-            finally:
-                await asyncio.shield(joined.stop())
+            async with self._admitted(taken, request):
+                if needed == 1:
+                    yield taken[0]
+                    return
+                await asyncio.gather(*(slot.stop() for slot in taken))  # they occupy the GPUs
+                joined = self._join(taken)
+                try:
+                    yield joined
+                finally:
+                    await asyncio.shield(joined.stop())
         finally:
             for slot in taken:
                 self._give_back(slot, request.gpu)
+
+    @asynccontextmanager
+    async def _admitted(
+        self, taken: Sequence[SlotT], request: EvaluationRequest
+    ) -> AsyncIterator[None]:
+        """Wait until a call may run in its slots, in the order in which the calls got theirs.
+
+        A comparison on the CPU runs alone: an accomplice in another slot could otherwise use the
+        machine in the rounds of one of the two. It waits for the calls that run, within their
+        limits, and later calls wait for it.
+        """
+        async with self._turn:
+            if self._one_machine and request.gpu == CPU and request.rival is not None:
+                await self._idle.wait()
+                yield
+                return
+            self._busy.update(taken)
+            self._idle.clear()
+        yield
 
     def _give_back(self, slot: SlotT, kind: str) -> None:
         """Make the slot available again as soon as it is ready and fit."""
@@ -251,7 +281,12 @@ class SlotRunner(Generic[SlotT]):
         task.add_done_callback(self._returning.discard)
 
     async def _return(self, slot: SlotT, kind: str) -> None:
-        await self._check(slot)
+        try:
+            await self._check(slot)
+        finally:
+            self._busy.discard(slot)
+            if not self._busy:
+                self._idle.set()
         while slot.fitness.unfit:
             await asyncio.sleep(RECHECK_S)
             await self._check(slot)

@@ -236,9 +236,8 @@ async def _check_benchmarks(bench: _TestBench, solution: Solution, report: Progr
     """Run also the benchmarks that are not scored, since benchmark mode runs them."""
     evaluation = await _evaluate(bench, solution.source, Mode.BENCHMARK, report)
     if evaluation.verdict is Verdict.PASSED:
-        return Finding(
-            Level.INFO, solution.name, "passes every benchmark, including the unranked ones"
-        )
+        words = "passes every benchmark, including the unranked ones"
+        return Finding(Level.INFO, solution.name, words)
     words = f"in benchmark mode got {in_words(evaluation)}, expected passed"
     return Finding(Level.ERROR, solution.name, words)
 
@@ -247,8 +246,14 @@ async def _check_constant_answer(
     bench: _TestBench, solution: Solution, answer: str, report: ProgressSink
 ) -> Finding:
     source = constant_answers.source_answering(solution.source, answer, bench.task.format)
-    evaluation = await _evaluate(bench, source, Mode.TEST, report)
-    return constant_finding(answer, evaluation, bench.task)
+    for where, task in constant_answers.tasks_to_try(bench.task):
+        evaluation = await _evaluate(replace(bench, task=task), source, Mode.TEST, report)
+        if evaluation.verdict is not Verdict.WRONG_ANSWER:
+            words = f"gave {in_words(evaluation)}"
+            if evaluation.verdict is Verdict.PASSED:
+                words = f"passes {where}; {constant_answers.advice_for(task)}"
+            return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} {words}")
+    return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
 
 
 async def _evaluate(bench: _TestBench, source: str, mode: Mode, report: ProgressSink) -> Evaluation:
@@ -336,13 +341,3 @@ def _agree(verdicts: Sequence[Verdict]) -> bool:
     """Return whether all pass, or all refuse; a `task_error` says nothing about the solution."""
     passed = {each is Verdict.PASSED for each in verdicts}
     return len(passed) == 1 and Verdict.TASK_ERROR not in verdicts
-
-
-def constant_finding(answer: str, evaluation: Evaluation, task: TaskDefinition) -> Finding:
-    """Return the finding for a kernel that always gives this answer, which no task may accept."""
-    if evaluation.verdict is Verdict.WRONG_ANSWER:
-        return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
-    if evaluation.verdict is Verdict.PASSED:
-        message = f"an answer of {answer} passes every test; {constant_answers.advice_for(task)}"
-        return Finding(Level.ERROR, TASK_FILE, message)
-    return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {in_words(evaluation)}")

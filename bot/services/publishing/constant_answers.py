@@ -1,6 +1,8 @@
 """Submissions that give the same answer to every input, which no task may accept."""
 
-from runners.contract.task import Grader, TaskDefinition, TaskFormat
+from collections.abc import Iterator
+
+from runners.contract.task import Grader, Mode, TaskDefinition, TaskFormat, Workload
 
 FILLED = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
 """The values that fill an answer, in Python syntax; integers use -1 instead of NaN."""
@@ -79,6 +81,25 @@ def source_answering(source: str, answer: str, task_format: TaskFormat) -> str:
     if answer == REPLAY:
         return source + _REPLAY
     return source + _WRAPPER.format(number=FILLED[answer]) + _KERNELS[task_format]
+
+
+def tasks_to_try(task: TaskDefinition) -> Iterator[tuple[str, TaskDefinition]]:
+    """Yield the tests, and apart from them each ranked benchmark as the only test, with its name.
+
+    A submission knows the shape of its input, so it can give the constant answer for a benchmark
+    alone. A benchmark is left out if every test has its shape.
+    """
+    yield "every test", task
+    shapes = [_shape(test) for test in task.tests]
+    for benchmark in task.timed(Mode.RANKED):
+        if any(shape != _shape(benchmark) for shape in shapes):
+            seconds = max(task.test_timeout, task.ranked_timeout)
+            changes = {"tests": (benchmark,), "test_timeout": seconds}
+            yield f"the benchmark `{benchmark.spec}`", task.model_copy(update=changes)
+
+
+def _shape(workload: Workload) -> dict[str, object]:
+    return {name: value for name, value in workload.args.items() if name != "seed"}
 
 
 _ADVICE = {

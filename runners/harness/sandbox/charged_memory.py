@@ -120,14 +120,34 @@ def unmapped_limit(memory: int) -> int:
     return max(min(memory, _UNMAPPED_LEAST), memory // _UNMAPPED_SHARE)
 
 
+def keeps_unmapped(
+    pid: int, before: int, memory: int, *, gpu: bool, kill: Callable[[], object]
+) -> bool:
+    """Return whether a program with a limit of `memory` bytes keeps too many of them unmapped.
+
+    Without a group of the harness, they are the kernel's records on the whole machine: the program
+    is killed to see whose they are, if it has other processes. One process alone can make few. On a
+    GPU the answer is then no, because its driver keeps records too (see `CandidateHandle`).
+    """
+    limit = unmapped_limit(memory)
+    if unmapped_memory() - before <= limit:
+        return False
+    if process_limits.memory_group() is not None:
+        return True
+    if gpu or not descendants(pid):
+        return False
+    return is_of(kill, unmapped_memory, limit - limit // _MARGIN)
+
+
 def unmapped_memory() -> int:
     """Return the bytes in the group that are neither of processes nor of files.
 
-    0 if this process has no group of its own. Files include shared memory and scratch folders.
+    Without a group, those that the kernel keeps for itself. Files include shared memory and scratch
+    folders.
     """
     own = process_limits.memory_group()
     if own is None:
-        return 0
+        return process_limits.kernel_memory()
     for name, *parts in _FILES:
         try:
             total = int((own / name).read_text())

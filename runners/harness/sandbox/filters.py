@@ -160,6 +160,7 @@ _MEMFD_CREATE = (319, 279)
 _MINCORE = (27, 232)
 _PRCTL = (157, 167)
 _PRLIMIT = (302, 261)
+_SETRLIMIT = (160, 164)
 _SETSOCKOPT = (54, 208)
 _SOCKET = (41, 198)
 
@@ -175,6 +176,7 @@ _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 1, 7, 8
 _SO_ATTACH_FILTER, _SO_ATTACH_REUSEPORT_CBPF = 26, 51
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PR_SCHED_CORE, _PR_FUTEX_HASH = 62, 78
+_RLIMIT_CORE = 4
 _FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others, like AF_VSOCK, may ignore network namespaces."""
 
@@ -259,13 +261,23 @@ def _refuse_long_range() -> list[Instruction]:
     return [(_IF_AT_LEAST, 0, 1, 1), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
 
 
-def _refuse_other_process() -> list[Instruction]:
+def _restrict_limits() -> list[Instruction]:
     """Refuse `prlimit` for every process id except 0, which is the caller.
 
     Otherwise a submission could lower the limits of its task's own evaluation before the evaluation
-    writes its files.
+    writes its files. To set the limit of core dumps succeeds without effect (see `isolate`).
     """
-    return [(_IF_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+    return [
+        (_IF_EQUAL, 1, 0, 0),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+        (_LOAD, 0, 0, _ARGUMENT + 8 * 1),
+        (_IF_EQUAL, 0, 5, _RLIMIT_CORE),
+        (_LOAD, 0, 0, _ARGUMENT + 8 * 2),
+        (_IF_EQUAL, 0, 2, 0),
+        (_LOAD, 0, 0, _ARGUMENT + 8 * 2 + 4),
+        (_IF_EQUAL, 1, 0, 0),  # without new limits, the call only reads the present ones
+        (_RETURN, 0, 0, _ERRNO),
+    ]
 
 
 def _refuse_options() -> list[Instruction]:
@@ -320,7 +332,8 @@ def seccomp_instructions(
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
     program += _on_argument(_CLONE[column], 0, _refuse_namespaces_and_siblings())
     program += _on_argument(_PRCTL[column], 0, _refuse_options())
-    program += _on_argument(_PRLIMIT[column], 0, _refuse_other_process())
+    program += _on_argument(_PRLIMIT[column], 0, _restrict_limits())
+    program += _on_argument(_SETRLIMIT[column], 0, _refuse(_RLIMIT_CORE, 0))
     lock = _REPORT if counts_locks else _ERRNO
     program += _on_argument(_FCNTL[column], 1, _restrict_descriptors(lock))
     program += _on_argument(_FLOCK[column], 1, _restrict_shared_locks(lock))

@@ -54,6 +54,7 @@ _OWN_USERS = 0x70000000
 id. Linux counts some resources for each user, such as pages of pipes, so a submission could take
 them from the other slots of the machine. Inside, all have the same id."""
 CAPABILITIES = "capabilities"
+NO_DUMPS = "no core dumps"
 NESTED = "no nested namespaces"
 OWN_USER = "own user"
 PROC = "own /proc"
@@ -61,6 +62,13 @@ _KEPT = ("LANG", "OMP_NUM_THREADS", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "TORCH_
 SEARCH_PATH = f"{sys.prefix}/bin:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
 """The interpreter's folder comes first, because its `ninja` builds inline CUDA."""
 _LOCKED_BYTES = 8 << 20
+_CORE_PATTERN = Path("/proc/sys/kernel/core_pattern")
+_NO_DUMP = 1
+"""With this RLIMIT_CORE Linux writes no core dump and starts no handler of `core_pattern`.
+
+With 0 it writes none either, but starts the handler, which is outside of every sandbox and takes
+any time (see core(5) and `coredump_pipe` in Linux). The filter keeps a submission from changing it.
+"""
 _SIGNALS = 256
 """The most pending signals. This also limits timers that send signals, because such a timer can
 expire while its candidate is frozen."""
@@ -231,6 +239,7 @@ def drop_rights(layers: Layers, limits: Limits, access: SandboxAccess) -> None:
     """Do the second half of `enter`: give up rights permanently, also across `exec`."""
     job, gpu = access.job, access.gpu
     layers.attempt(IsolationLayer.LIMITS, lambda: set_limits(limits, gpu=gpu))
+    layers.attempt(NO_DUMPS, forbid_dumps)
     layers.attempt(CAPABILITIES, syscalls.drop_capabilities)
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -257,7 +266,6 @@ def set_limits(limits: Limits, *, gpu: bool) -> None:
     The limit on memory is in addition to what the process already uses.
     """
     values = {
-        resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.disk,
         resource.RLIMIT_NOFILE: limits.open_files,
         resource.RLIMIT_NICE: 0,
@@ -269,6 +277,22 @@ def set_limits(limits: Limits, *, gpu: bool) -> None:
         values[resource.RLIMIT_DATA] = process_limits.data_bytes() + limits.memory
         values[resource.RLIMIT_MEMLOCK] = _LOCKED_BYTES
     lower_limits(values)
+
+
+def forbid_dumps() -> None:
+    """Let no crash of this process or its children start anything outside of the sandbox.
+
+    OSError if the limit cannot be set and this system passes core dumps to a program.
+    """
+    lower_limits({resource.RLIMIT_CORE: _NO_DUMP})
+    try:
+        pattern = _CORE_PATTERN.read_text()
+    except OSError:
+        return  # the system has no handlers
+    if pattern.startswith("@"):
+        raise OSError("Linux passes core dumps to a socket, whatever their limit is")
+    if pattern.startswith("|") and resource.getrlimit(resource.RLIMIT_CORE) != (1, 1):
+        raise OSError("Linux passes core dumps to a program; their hard limit must not be 0")
 
 
 def lower_limits(values: Mapping[int, int]) -> None:

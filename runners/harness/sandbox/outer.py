@@ -207,8 +207,9 @@ def _drop_rights(layers: Layers) -> None:
         environment["TMPDIR"] = tempfile.mkdtemp(prefix="podium-", dir=view.SCRATCH[0])
     os.environ.clear()
     os.environ.update(environment)
-    lowered = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NPROC: _HARNESS_PROCESSES}
+    lowered = {resource.RLIMIT_NPROC: _HARNESS_PROCESSES}
     layers.attempt(IsolationLayer.LIMITS, lambda: isolate.lower_limits(lowered))
+    layers.attempt(isolate.NO_DUMPS, isolate.forbid_dumps)
     _raise_open_files()
     layers.attempt(isolate.CAPABILITIES, syscalls.drop_capabilities)
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)

@@ -14,12 +14,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
-from runners.harness.sandbox.charged_memory import (
-    hides_more,
-    is_of,
-    unmapped_limit,
-    unmapped_memory,
-)
+from runners.harness.sandbox import charged_memory
 from runners.harness.sandbox.process_limits import (
     holds_more,
     kernel_memory,
@@ -107,7 +102,7 @@ class CandidateHandle:
     def _start_watching(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)
         self.shared_before, self.kernel_before = shared_memory(), kernel_memory()
-        self.unmapped_before = unmapped_memory()
+        self.unmapped_before = charged_memory.unmapped_memory()
         self.orders.settimeout(0)
         self.poll = select.poll()
         self.poll.register(self.orders, select.POLLIN)
@@ -292,19 +287,21 @@ class CandidateHandle:
         excess_bytes = self.arena.excess_bytes if self.arena else 0
         limit = most + self.inherited - excess_bytes
         more = holds_more(self.process.pid, limit, deadline.remaining)
-        more = more or unmapped_memory() - self.unmapped_before > unmapped_limit(most)
         if more or self._hides_more(most) or self._burdens_driver(most):
             message = f"more than {most >> 20} MiB of memory were used"
             raise VerdictError(Verdict.MEMORY_EXCEEDED, message)
 
     def _hides_more(self, most: int) -> bool:
-        """Return whether the candidate keeps over `most` bytes of shared memory beyond its files.
+        """Return whether the candidate keeps too much memory that no process has mapped.
 
-        The inputs count as the judge's, and the calibration candidate has one too.
+        Or over `most` bytes of shared memory beyond its files. The inputs count as the judge's, and
+        the calibration candidate has one too.
         """
-        gpu, candidate = self.spec.shared is not None, self.process
+        gpu, pid, kill = self.spec.shared is not None, self.process.pid, self.process.kill
+        if charged_memory.keeps_unmapped(pid, self.unmapped_before, most, gpu=gpu, kill=kill):
+            return True
         limit = most + self.spec.limits.disk + (2 * self.arena.input_size if self.arena else 0)
-        return hides_more(candidate.pid, self.shared_before, limit, gpu=gpu, kill=candidate.kill)
+        return charged_memory.hides_more(pid, self.shared_before, limit, gpu=gpu, kill=kill)
 
     def _burdens_driver(self, most: int) -> bool:
         """Return whether a GPU's driver keeps records for it, over `most` bytes with others'.
@@ -315,7 +312,7 @@ class CandidateHandle:
         if self.spec.shared is None or kernel_memory() - self.kernel_before <= most:
             return False
         grown = memory_of_tree(self.process.pid) - self.inherited > most // 8
-        return grown and is_of(self.process.kill, kernel_memory, most // 2)
+        return grown and charged_memory.is_of(self.process.kill, kernel_memory, most // 2)
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it can be waited for.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.sandbox import process_limits, program
-from runners.harness.sandbox.charged_memory import hides_more, unmapped_limit, unmapped_memory
+from runners.harness.sandbox.charged_memory import hides_more, keeps_unmapped, unmapped_memory
 from runners.harness.sandbox.program import Program, ProgramPipes
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.process import (
@@ -156,8 +156,8 @@ class WatchedProgram:
             return
         pid, gpu = self.process.pid, self.order.gpu
         more = process_limits.holds_more(pid, limit + inherited, deadline.remaining)
-        more = more or unmapped_memory() - self.unmapped_before > unmapped_limit(limit)
         kill = self.process.kill
+        more = more or keeps_unmapped(pid, self.unmapped_before, limit, gpu=gpu, kill=kill)
         if more or hides_more(pid, self.shared_before, limit + files, gpu=gpu, kill=kill):
             raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"more than {limit >> 20} MiB of memory were used"

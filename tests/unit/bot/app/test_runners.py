@@ -100,6 +100,8 @@ def test_whoever_waits_for_a_free_machine_elsewhere_waits_longer(
     assert grace_s([fake.create()]) == 120
     assert grace_s([fake.create(), ray]) == 1800
     assert grace_s([fake.create(), modal]) == 1800
+    local = create_runner(RunnerChoice("local", {"CPU": 1}), settings)  # a comparison may run first
+    assert grace_s([local, ray]) == 3600
 
 
 async def test_a_runner_that_cannot_serve_is_found_out_by_asking() -> None:

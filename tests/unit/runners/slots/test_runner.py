@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 from bot.services.dispatch.config import DispatchConfig
 from runners.backends import local_process
 from runners.contract.evaluation import CPU, GRACE_S, Evaluation, EvaluationRequest, Progress
-from runners.contract.runner import Capabilities, Runner, RunnerError
+from runners.contract.runner import CallId, Capabilities, Runner, RunnerError
 from runners.contract.task import Mode, Workload
 from runners.harness import server
 from runners.slots import harness
@@ -309,6 +309,141 @@ def test_a_harness_is_told_its_gpus_and_its_strictness(
 def test_a_harness_is_told_what_no_submission_may_see(tmp_path: Path) -> None:
     line = harness.command((), harness.SandboxOptions(hidden=(tmp_path, tmp_path / "a" / "..")))
     assert line[-4:] == ["--hide", str(tmp_path)] * 2
+
+
+def compared(gpu: str = CPU, source: str = "hang") -> EvaluationRequest:
+    """A request that compares with a rival."""
+    made = make_request(source, mode=Mode.RANKED, gpu=gpu)
+    return made.model_copy(update={"rival": "theirs"})
+
+
+class Watched:
+    """A call of a runner, and an event that is set once its harness evaluates."""
+
+    def __init__(self, runner: Runner, call: CallId) -> None:
+        self.runner, self.call = runner, call
+        self.begun = asyncio.Event()
+        self.task = asyncio.create_task(runner.wait(call, lambda _: self.begun.set()))
+
+    async def end(self) -> None:
+        """Cancel it."""
+        await self.runner.cancel(self.call)
+        await asyncio.wait({self.task})
+
+
+async def watched(runner: Runner, request: EvaluationRequest) -> Watched:
+    return Watched(runner, await runner.start(request))
+
+
+@pytest.fixture
+async def mixed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[pool.SlotRunner[pool.Slot]]:
+    """A runner with one slot of the CPU and two of GPUs."""
+    imitate(monkeypatch)
+    monkeypatch.setattr(local_process, "find_gpus", lambda: GPUS)
+    made = local_process.create(slots={CPU: 1, "H200": 2})
+    assert isinstance(made, pool.SlotRunner)
+    yield made
+    await made.aclose()
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The GPU type of each call for which a harness was prepared, in order."""
+    kinds: list[str] = []
+    warm = local_process.LocalSlot.warm_harness
+
+    def warm_harness(slot: local_process.LocalSlot) -> Coroutine[None, None, harness.Harness]:
+        kinds.append(slot.gpus[0].kind if slot.gpus else CPU)
+        return warm(slot)
+
+    monkeypatch.setattr(local_process.LocalSlot, "warm_harness", warm_harness)
+    return kinds
+
+
+async def until_waiting(runner: pool.SlotRunner[pool.Slot], slots: int) -> None:
+    """Until all calls but the running ones wait, with so many free slots of GPUs left."""
+    async with asyncio.timeout(20):
+        while runner._free["H200"].qsize() != slots:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.01)
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_while_two_submissions_are_compared_on_the_cpu_no_other_slot_runs_one(
+    mixed: pool.SlotRunner[pool.Slot], started: list[str]
+) -> None:
+    comparison = await watched(mixed, compared())
+    await asyncio.wait_for(comparison.begun.wait(), 20)
+    other = await watched(mixed, make_request("hang", gpu="H200"))
+    await until_waiting(mixed, 1)
+    assert started == [CPU]
+    await comparison.end()
+    await asyncio.wait_for(other.begun.wait(), 20)
+    await other.end()
+
+
+async def test_a_comparison_on_the_cpu_begins_once_what_the_other_slots_ran_is_gone(
+    mixed: pool.SlotRunner[pool.Slot], started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cleared, stop = asyncio.Event(), local_process.LocalSlot.stop
+
+    async def slowly(slot: local_process.LocalSlot) -> None:
+        await cleared.wait()
+        await stop(slot)
+
+    other = await watched(mixed, make_request("hang", gpu="H200"))
+    await asyncio.wait_for(other.begun.wait(), 20)
+    comparison = await watched(mixed, compared())
+    later = await watched(mixed, make_request("hang", gpu="H200"))
+    await until_waiting(mixed, 0)
+    monkeypatch.setattr(local_process.LocalSlot, "stop", slowly)
+    ending = asyncio.create_task(other.end())
+    await until_waiting(mixed, 0)
+    assert started == ["H200"]
+    cleared.set()
+    await ending
+    await asyncio.wait_for(comparison.begun.wait(), 20)
+    assert started == ["H200", CPU]
+    await comparison.end()
+    await asyncio.wait_for(later.begun.wait(), 20)
+    await later.end()
+
+
+async def test_comparisons_and_other_calls_take_turns(mixed: pool.SlotRunner[pool.Slot]) -> None:
+    requests = [
+        *(compared(source="") for _ in range(3)),
+        *(make_request("", gpu="H200") for _ in range(6)),
+        make_request(""),
+    ]
+    calls = [await watched(mixed, each) for pair in zip(requests, requests, strict=True)
+             for each in pair]  # fmt: skip
+    async with asyncio.timeout(60):
+        found = await asyncio.gather(*(each.task for each in calls))
+    assert {each.verdict for each in found} == {"passed"}
+
+
+async def test_a_cancelled_comparison_holds_nobody_up(
+    mixed: pool.SlotRunner[pool.Slot], started: list[str]
+) -> None:
+    first = await watched(mixed, make_request("hang", gpu="H200"))
+    await asyncio.wait_for(first.begun.wait(), 20)
+    comparison = await watched(mixed, compared())
+    second = await watched(mixed, make_request("hang", gpu="H200"))
+    await until_waiting(mixed, 0)
+    assert started == ["H200"]
+    await comparison.end()
+    await asyncio.wait_for(second.begun.wait(), 20)
+    await asyncio.gather(first.end(), second.end())
+
+
+@pytest.mark.parametrize("request_", [compared("H200"), make_request("hang")])
+async def test_other_calls_run_beside_each_other(
+    mixed: pool.SlotRunner[pool.Slot], request_: EvaluationRequest
+) -> None:
+    calls = [await watched(mixed, request_), await watched(mixed, make_request("hang", gpu="H200"))]
+    for call in calls:
+        await asyncio.wait_for(call.begun.wait(), 20)
+    await asyncio.gather(*(call.end() for call in calls))
 
 
 FIT, SICK = '{"health": {}}', '{"health": {"unfit": "GPU-0: 3 MiB were not freed"}}'

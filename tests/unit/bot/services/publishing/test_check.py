@@ -65,7 +65,7 @@ async def test_a_sound_task_is_ok_and_everything_of_it_was_run() -> None:
     report = await report_on(runner=runner)
     assert report.ok
     assert report.was_run
-    assert sorted(mode for mode, _ in runner.modes) == ["ranked"] * 3 + ["test"] * 4
+    assert sorted(mode for mode, _ in runner.modes) == ["ranked"] * 3 + ["test"] * 8
 
 
 TWO_BENCHMARKS = scaffold("double")["task.yml"].replace(
@@ -77,7 +77,7 @@ async def test_benchmarks_that_are_not_ranked_by_are_run_too() -> None:
     runner = DiscerningRunner(create())
     report = await report_on({"task.yml": TWO_BENCHMARKS}, runner=runner)
     assert sorted(mode for mode, _ in runner.modes) == (
-        ["benchmark"] + ["ranked"] * 3 + ["test"] * 4
+        ["benchmark"] + ["ranked"] * 3 + ["test"] * 8
     )
     assert any("passes every benchmark" in each.message for each in report.findings)
     every = DiscerningRunner(create())
@@ -113,7 +113,7 @@ async def test_each_gpu_type_is_checked_by_the_runner_that_can() -> None:
     assert [(each.gpu, each.was_run) for each in reports] == [
         ("CPU", True), ("H100", True), ("L4", False),
     ]  # fmt: skip
-    assert len(cpu.modes) == len(gpu.modes) == 7
+    assert len(cpu.modes) == len(gpu.modes) == 11
 
 
 class _Meeting(DiscerningRunner):
@@ -230,6 +230,24 @@ async def test_a_degenerate_answer_that_passes_is_an_error(number: str, answer: 
     ((file, message),) = errors(report)
     assert file == "task.yml"
     assert message.startswith(f"an answer of {answer} passes every test")
+
+
+async def test_a_constant_answer_is_tried_at_each_ranked_benchmark() -> None:
+    class Lenient(DiscerningRunner):
+        """A judge whose tolerance lets zeros pass at one size only."""
+
+        @override
+        async def start(self, request: EvaluationRequest) -> CallId:
+            sizes = [each.args["size"] for each in request.task.tests]
+            self._passes = "0" if sizes == [20011] else "nothing"
+            return await super().start(request)
+
+    geom = TWO_BENCHMARKS.replace("ranking_by: last", "ranking_by: geom")
+    report = await report_on({"task.yml": geom}, runner=Lenient(create()))
+    ((file, message),) = errors(report)
+    assert file == "task.yml"
+    assert message.startswith("an answer of zeros passes the benchmark `size: 20011; seed: 5`; ")
+    assert (await report_on({"task.yml": TWO_BENCHMARKS}, runner=Lenient(create()))).ok
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from bot.services.publishing.constant_answers import (
     advice_for,
     answers_for,
     source_answering,
+    tasks_to_try,
 )
-from runners.contract.task import Grader, TaskFormat
+from runners.contract.task import Grader, RankingBy, TaskFormat, Workload
 from tests.doubles.factories import make_task
 from tests.doubles.kernels import RIGHT
 
@@ -86,3 +87,23 @@ def test_the_advice_names_what_accepts_a_constant_answer(
     task = make_task().model_copy(update={"grader": grader, "format": task_format})
 
     assert advice in advice_for(task)
+
+
+def shaped(*sizes: int) -> tuple[Workload, ...]:
+    return tuple(Workload(args={"size": size, "seed": at}) for at, size in enumerate(sizes))
+
+
+def test_each_ranked_benchmark_is_tried_apart_unless_every_test_has_its_shape() -> None:
+    task = make_task(
+        tests=shaped(1, 2), benchmarks=shaped(8, 9), ranking_by=RankingBy.GEOM, ranked_timeout=190
+    )
+    assert [(where, each.tests) for where, each in tasks_to_try(task)] == [
+        ("every test", task.tests),
+        ("the benchmark `size: 8; seed: 0`", task.benchmarks[:1]),
+        ("the benchmark `size: 9; seed: 1`", task.benchmarks[1:]),
+    ]
+    assert [each.test_timeout for _, each in tasks_to_try(task)][1:] == [190, 190]
+    last = task.model_copy(update={"ranking_by": RankingBy.LAST})
+    assert [each.tests for _, each in tasks_to_try(last)] == [task.tests, task.benchmarks[1:]]
+    same = task.model_copy(update={"tests": shaped(9, 9), "benchmarks": shaped(9)})
+    assert [each.tests for _, each in tasks_to_try(same)] == [same.tests]

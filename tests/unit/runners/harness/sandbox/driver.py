@@ -25,6 +25,7 @@ STEPS = {
     "landlock": (filters, "restrict_paths"),
     "limits": (isolate, "set_limits"),
     "namespaces": (isolate, "_unshare_all"),
+    "no core dumps": (isolate, "forbid_dumps"),
     "no nested namespaces": (isolate, "_forbid_namespaces"),
     "own /proc": (view, "mount_proc"),
     "own user": (isolate, "leave_root"),

@@ -39,12 +39,12 @@ def test_a_quarter_of_the_memory_may_be_unmapped_but_of_a_small_one_all() -> Non
     assert {memory: unmapped_limit(memory) for memory in limits} == limits
 
 
-def test_a_shared_or_unreadable_group_counts_no_unmapped_memory(
+def test_without_a_group_the_kernels_records_count_and_in_an_unreadable_one_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process_limits, "_sum_kib", lambda *_: 9)
     in_group(monkeypatch, "memory", tmp_path / "others", VERSION_1)
-    assert (unmapped_memory(), shared_memory()) == (0, 9)
+    assert (unmapped_memory(), shared_memory()) == (9, 9)
     in_group(monkeypatch, "memory", tmp_path / "podium-3", {"memory.stat": "rss 2\n"})
     assert (unmapped_memory(), shared_memory()) == (0, 9)
 
@@ -75,3 +75,44 @@ def test_shared_memory_that_may_be_a_neighbours_counts_only_if_a_kill_frees_it(
             charged_memory.hides_more(1, 0, 1000, gpu=False, kill=kill)
     else:
         assert charged_memory.hides_more(1, 0, 1000, gpu=False, kill=kill) is ends
+
+
+@pytest.mark.parametrize(
+    ("own_group", "others", "kept_by_it", "gpu", "expected"),
+    [
+        (True, (), 0, False, True),
+        (False, (7,), 256 << 20, False, True),
+        (False, (7,), 100 << 20, False, None),  # a neighbour's records
+        (False, (), 256 << 20, False, False),
+        (False, (7,), 256 << 20, True, False),
+    ],
+)
+def test_the_kernels_records_count_for_who_has_other_processes_and_frees_them(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    own_group: bool,
+    others: tuple[int, ...],
+    kept_by_it: int,
+    gpu: bool,
+    expected: bool | None,
+) -> None:
+    in_group(monkeypatch, "", tmp_path / ("podium-1" if own_group else "others"), VERSION_2)
+    used = [(256 << 20) + 11]
+    monkeypatch.setattr(charged_memory, "unmapped_memory", lambda: used[0])
+    monkeypatch.setattr(charged_memory, "descendants", lambda _: others)
+    monkeypatch.setattr(charged_memory, "_FREED_S", 0.0)
+
+    def kill() -> None:
+        used[0] -= kept_by_it
+
+    def keeps(before: int) -> bool:
+        return charged_memory.keeps_unmapped(1, before, 1 << 30, gpu=gpu, kill=kill)
+
+    assert not keeps(11)
+    if expected is None:
+        with pytest.raises(MachineError, match="other programs"):
+            keeps(10)
+    else:
+        assert keeps(10) is expected
+    assert (used[0] < 256 << 20) is (not own_group and others != () and not gpu)

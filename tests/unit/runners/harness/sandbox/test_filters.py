@@ -166,6 +166,18 @@ def test_a_process_sets_no_limits_but_its_own(machine: str, pid: int) -> None:
 
 
 @BOTH
+@given(limit=st.integers(0, 15), new=st.integers(0, 2**64 - 1))
+@example(limit=4, new=0)
+@example(limit=4, new=1 << 32)
+def test_to_set_the_limit_of_core_dumps_has_no_effect(machine: str, limit: int, new: int) -> None:
+    prlimit, setrlimit = {"x86_64": (302, 160), "aarch64": (261, 164)}[machine]
+    core, done_without_effect = 4, REFUSED
+    expected = done_without_effect if limit == core and new else ALLOW
+    assert verdict(machine, prlimit, 0, limit, new) == expected
+    assert verdict(machine, setrlimit, limit) == (done_without_effect if limit == core else ALLOW)
+
+
+@BOTH
 @given(length=st.integers(0, 2**64 - 1))
 def test_no_call_reads_which_pages_of_a_long_range_exist(machine: str, length: int) -> None:
     number = {"x86_64": 27, "aarch64": 232}[machine]

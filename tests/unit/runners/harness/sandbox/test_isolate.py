@@ -3,9 +3,11 @@
 import errno
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -43,6 +45,7 @@ def test_every_layer_of_the_contract_is_active(confined: Confined) -> None:
         ("landlock", set()),
         ("limits", set()),
         ("namespaces", {"network"}),
+        ("no core dumps", set()),
         ("no nested namespaces", set()),
         ("own /proc", set()),
         ("own user", set()),
@@ -91,6 +94,61 @@ said = [given_up, sibling, int(os.read(reader, 16)) == os.getpid()]
     )
 
     assert outcome.said == [-1, -1, True]
+
+
+@pytest.mark.skipif(
+    resource.getrlimit(resource.RLIMIT_CORE)[1] == 0, reason="this system forbids all core dumps"
+)
+def test_a_crash_dumps_no_memory_and_starts_no_program_of_the_system(confined: Confined) -> None:
+    outcome = confined(
+        """
+import os, resource, signal, subprocess, sys
+core = resource.RLIMIT_CORE
+resource.setrlimit(core, (0, 0))
+lowered = resource.getrlimit(core)
+child = os.fork()
+if child == 0:
+    os.kill(os.getpid(), signal.SIGSEGV)
+_, status = os.waitpid(child, 0)
+told = "import resource; print(resource.getrlimit(resource.RLIMIT_CORE))"
+started = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True).stdout
+said = [lowered, started.strip(), os.WTERMSIG(status), os.WCOREDUMP(status)]
+"""
+    )
+    assert outcome.said == [[1, 1], "(1, 1)", signal.SIGSEGV, False]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hard", "told"),
+    [
+        ("core", 0, "(0, 0)"),
+        ("core", 1, "(1, 1)"),
+        ("|/bin/handler %p", 1, "(1, 1)"),
+        ("|/bin/handler %p", 0, "their hard limit must not be 0"),
+        ("@/run/socket", 1, "to a socket, whatever their limit is"),
+        (None, 1, "(1, 1)"),
+    ],
+)
+def test_the_layer_is_missing_if_the_system_gets_dumps_all_the_same(
+    pattern: str | None, hard: int, told: str, tmp_path: Path
+) -> None:
+    if pattern is not None:
+        (tmp_path / "pattern").write_text(pattern)
+    script = f"""
+import resource
+from pathlib import Path
+from runners.harness.sandbox import isolate
+isolate._CORE_PATTERN = Path({str(tmp_path / "pattern")!r})
+resource.setrlimit(resource.RLIMIT_CORE, (0, {hard}))
+try:
+    isolate.forbid_dumps()
+    print(resource.getrlimit(resource.RLIMIT_CORE))
+except OSError as error:
+    print(error)
+"""
+    command = [sys.executable, "-c", script]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert told in found.stdout
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from runners.harness.protocol.channel import (
     encode,
 )
 from runners.harness.protocol.values import ScalarNode
-from runners.harness.sandbox import charged_memory
+from runners.harness.sandbox import charged_memory, process_limits
 from runners.harness.supervision import handle as handling
 from runners.harness.supervision.handle import CandidateHandle, StartError
 from runners.harness.supervision.template import TemplateProcess, pack_files
@@ -379,10 +380,11 @@ def test_memory_that_no_process_has_mapped_counts_for_the_candidate(
     handle = start("def custom_kernel(data):\n    return data\n")
     handle.request(BUILD, Deadline.after(10))
     most = handle.unmapped_before + handle.spec.limits.memory // 4
-    monkeypatch.setattr(handling, "unmapped_memory", lambda: most)
+    monkeypatch.setattr(process_limits, "memory_group", lambda: Path("/podium-1"))
+    monkeypatch.setattr(charged_memory, "unmapped_memory", lambda: most)
     handle.next_check = 0.0
     handle._enforce(Deadline.after(10))
-    monkeypatch.setattr(handling, "unmapped_memory", lambda: most + 1)
+    monkeypatch.setattr(charged_memory, "unmapped_memory", lambda: most + 1)
     handle.next_check = 0.0
 
     with pytest.raises(VerdictError) as refused:

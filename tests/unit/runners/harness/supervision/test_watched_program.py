@@ -12,7 +12,7 @@ import pytest
 from runners.contract.evaluation import Limits
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.sandbox import isolate, program
+from runners.harness.sandbox import charged_memory, isolate, process_limits, program
 from runners.harness.sandbox.program import Program, own_script
 from runners.harness.supervision import watched_program
 from runners.harness.supervision.handle import StartError
@@ -124,10 +124,10 @@ def test_more_than_the_limits_is_a_verdict(begin: Begin, script: str, verdict: V
 def test_memory_that_no_process_has_mapped_counts_for_the_program(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readings = iter([100 << 20])
-    monkeypatch.setattr(
-        watched_program, "unmapped_memory", lambda: next(readings, (100 << 20) + (256 << 20) + 1)
-    )
+    kept = (100 << 20) + (256 << 20) + 1
+    monkeypatch.setattr(process_limits, "memory_group", lambda: Path("/podium-1"))
+    monkeypatch.setattr(watched_program, "unmapped_memory", lambda: 100 << 20)
+    monkeypatch.setattr(charged_memory, "unmapped_memory", lambda: kept)
     with pytest.raises(VerdictError) as ruled:
         ended(begin("time.sleep(60)", memory=1 << 30))
     assert ruled.value.verdict is Verdict.MEMORY_EXCEEDED
