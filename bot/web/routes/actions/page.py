@@ -25,6 +25,7 @@ from bot.reports import blocks, tasks
 from bot.services.publishing.pipeline import under_chosen_grader
 from bot.services.publishing.publish import TaskUpload, read_upload
 from bot.web import errors, rendering, sessions
+from bot.web.context import page_of
 from bot.web.moderation import DONE_MESSAGES
 from runners.contract.gpus import gpu_types
 from runners.contract.task import Grader
@@ -57,8 +58,7 @@ async def signed_in(request: Request) -> sessions.Browser:
     """Return the signed-in browser; others are sent to the sign-in page."""
     browser = await sessions.browser_of(request)
     if browser is None:
-        query = f"?{request.url.query}" if request.url.query else ""
-        location = f"/sign-in?next={quote(request.url.path + query, safe='')}"
+        location = f"/sign-in?next={quote(page_of(request), safe='')}"
         raise HTTPException(HTTPStatus.SEE_OTHER, headers={"Location": location})
     return browser
 

@@ -110,10 +110,11 @@ async def _values(
     shown = await _standings(context, viewer, board, query)
     past = await _past(context, viewer, name)
     address = {"gpu": shown.gpu, "version": query.version, "person": query.person}
+    position = query.model_dump(include={"sort", "page"}, exclude_defaults=True, mode="json")
     return {
         "title": f"{board.name} on {shown.gpu}",
         "board": board,
-        "back": f"/boards/{quote(board.name)}?{rendering.query({'gpu': shown.gpu})}",
+        "back": f"/boards/{quote(board.name)}?" + rendering.query(address | position),
         "events": f"/boards/{quote(board.name)}/events?"
         + rendering.query(address | {"sort": query.sort.value, "page": query.page}),
         "leaderboard": shown,

@@ -31,6 +31,7 @@ async def person(
         profile = await person_profile(context.store, viewer, PersonId(number))
         forms = await moderation_of(request, profile.person)
         values = {**_values(profile, context.clock.now()), "moderation": forms}
+        values["back"] = f"/people/{number}"
         return await rendering.render_page(request, viewer, "person.html", values)
 
     if viewer.sees_all:  # the forms of an admin belong to one session

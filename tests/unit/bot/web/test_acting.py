@@ -227,6 +227,10 @@ async def test_an_error_page_knows_who_is_signed_in(door: WebContext) -> None:
     assert wrong.status_code == 422
     assert "“leaderboard” cannot have this value" in wrong.text
     assert "/sign-in" in (await Browser(door).get("/nothing")).text
+    assert 'href="/admin"' not in wrong.text
+    found = (await (await admin_of(door)).get("/nothing")).text
+    assert '<a href="/create">Create</a>' in found
+    assert '<a href="/admin">Admin</a>' in found
 
 
 async def test_the_form_says_what_the_heading_chose_and_what_is_left(
@@ -503,7 +507,7 @@ async def test_a_home_without_boards_says_what_its_reader_can_do(
 ) -> None:
     await place.store.boards.delete(place.board.id)
     readers = (
-        (Browser(door), "There are no public boards yet.", "/sign-in"),
+        (Browser(door), "There are no public boards yet.", "/sign-in?next=/"),
         (await admin_of(door), "There are no boards yet.", "/create"),
     )
     for browser, words, address in readers:
