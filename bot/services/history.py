@@ -92,7 +92,8 @@ async def own_standing(
     own = await store.results.scores_of(person, board.task_version, gpu)
     reference = await store.references.of(board.task_version, gpu)
     known = None if reference is None else reference.value
-    return OwnStanding(gpu, standing, len(entries), own, known)
+    shared = sum(each.rank == standing.rank for each in entries) > 1
+    return OwnStanding(gpu, standing, len(entries), own, known, shared)
 
 
 _MOST_SHOWN = 100

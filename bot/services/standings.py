@@ -270,6 +270,7 @@ def _placement(
         is_best=is_best,
         improved=is_best and standing.attempts > 1,
         reference=None if board.reference is None else board.reference.value,
+        vs_reference=standing.score.vs_reference,
         best=standing.score.value,
         ahead=better[-1] if better else None,
         behind=lower[0] if lower else None,

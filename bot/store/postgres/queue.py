@@ -27,6 +27,7 @@ from bot.domain.job import (
 )
 from bot.domain.reference_times import machine_of
 from bot.domain.scoring import ScoreValue
+from bot.domain.times import ratio_in_turn
 from bot.ports import Clock
 from bot.store.postgres.costs import postpone
 from bot.store.postgres.database import Connection, Database, query, storable
@@ -89,6 +90,7 @@ class PostgresJobs:
     async def accept(
         self, job: JobId, fence: int, evaluation: Evaluation, score: ScoreValue | None
     ) -> bool:
+        ratio = None if score is None else ratio_in_turn(evaluation)
         row = await self._database.row(
             "jobs.accept",
             job,
@@ -107,6 +109,8 @@ class PostgresJobs:
             [each.zipped for each in evaluation.files],
             None if score is None else score.resolution_ns,
             None if score is None else score.claimed_ns,
+            None if ratio is None else ratio.ratio,
+            None if ratio is None else ratio.half_width,
         )
         return row is not None
 

@@ -78,8 +78,11 @@ timed as (
     returning reference_times.submission
 ),
 scored as (
-    insert into scores (job, submission, task_version, gpu, time_ns, half_width_ns, resolution_ns, claimed_ns)
-    select ended.id, submission, task_version, gpu, $8, $9, $15, $16
+    insert into scores (
+        job, submission, task_version, gpu, time_ns, half_width_ns, resolution_ns, claimed_ns,
+        reference_ratio, reference_half_width
+    )
+    select ended.id, submission, task_version, gpu, $8, $9, $15, $16, $17, $18
     from ended join submissions on submissions.id = submission
     where $8::float8 is not null and not exists (select from timed)
 ),

@@ -21,6 +21,7 @@ from bot.domain.scoring import (
     records,
 )
 from bot.domain.submission import ExclusionKind, NewSubmission
+from bot.domain.times import ratio_in_turn
 from bot.store.postgres.database import storable
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -76,6 +77,7 @@ class MemoryResults:
                         submitted_at=submission.created_at,
                         pool=pool_of(job.worker, job.call),
                         met=self._met(submission.id, gpu),
+                        vs_reference=ratio_in_turn(self._tables.evaluations[job_id].evaluation),
                     )
                 )
         return tuple(sorted(found, key=lambda score: (score.value.upper_ns, score.submission)))
