@@ -130,13 +130,19 @@ class SeasonRun:
 class Season:
     """A leaderboard and its scores up to `until`, oldest first.
 
-    A long season has every record but only some of the other scores; `total` counts all.
+    A long season has every record and each person's best, but only a sample of the other scores;
+    `total` counts all.
     """
 
     leaderboard: BoardStandings
     scores: tuple[Score, ...]
     until: datetime
     total: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has every score."""
+        return len(self.scores) == self.total
 
     @property
     def records(self) -> tuple[Score, ...]:

@@ -332,7 +332,7 @@ def _slowness(person: PersonScaling, best_ns: dict[str, float]) -> float:
 
 
 MAX_HISTORY = 1_500
-"""The approximate number of scores shown in addition to the records; more dots would overlap."""
+"""About how many scores are shown besides records and each person's best; more would overlap."""
 
 
 async def season(

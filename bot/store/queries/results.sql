@@ -45,6 +45,9 @@ select coalesce(sum(attempts), 0)::bigint as total from entrants where task_vers
 with chosen as (
     select submission from records where task_version = $1 and gpu = $2
     union
+    select scores.submission from entrants join scores on job = best
+    where entrants.task_version = $1 and entrants.gpu = $2
+    union
     -- Whether these are records, their ratios say.
     select submission from confirmations where task_version = $1 and gpu = $2 and ratio is not null
     union

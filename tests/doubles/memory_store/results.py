@@ -122,7 +122,8 @@ class MemoryResults:
         some = found[:: max(1, -(-len(found) // most))] if most else ()
         rivals = {rival for each in found for rival, _ in each.met}
         compared = (each for each in found if each.met or each.submission in rivals)
-        shown = {*some, *records(found), *compared}
+        bests = (each.best for each in entrants(found))
+        shown = {*some, *records(found), *bests, *compared}
         return ScoreHistory(tuple(sorted(shown, key=by_submission_time)), len(found))
 
     async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
