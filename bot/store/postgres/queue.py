@@ -233,8 +233,10 @@ class PostgresJobs:
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
         await self._database.row("jobs.limit", gpu, max_running, paused)
 
-    async def unfinished(self, gpus: Sequence[str], limit: int) -> tuple[UnfinishedJob, ...]:
-        rows = await self._database.rows("jobs.unfinished", list(gpus), limit)
+    async def unfinished(
+        self, gpus: Sequence[str], limit: int, person: PersonId | None = None
+    ) -> tuple[UnfinishedJob, ...]:
+        rows = await self._database.rows("jobs.unfinished", list(gpus), limit, person)
         return tuple(map(_unfinished_job, rows))
 
     async def backlog(self) -> dict[str, dict[str, int]]:

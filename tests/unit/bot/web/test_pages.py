@@ -414,6 +414,20 @@ async def test_the_queue_names_no_private_board_of_others(shown: Exhibition) -> 
     assert own.count('class="mine"') == own.count(">you</span>") >= 1
 
 
+async def test_the_queue_lists_all_jobs_of_the_viewer_however_far_back(
+    shown: Exhibition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.services.operations.LISTED_JOBS", 1)
+    for who in ("Hedy", "Ken"):
+        await shown.submit(who, "vectoradd", ("A100",))
+    own = await shown.submit("John", "vectoradd", ("A100",))
+    for viewer, is_listed in (("John", True), ("Ada", False), (None, False)):
+        text = (await asked(shown, "/queue", viewer)).text
+        assert (f">#{own.id}</a>" in text) == is_listed
+        assert ("are listed, and all of yours." in text) == (viewer in {"John", "Ada"})
+        assert '<span class="badge">waiting, 3</span>' not in text or is_listed
+
+
 def test_json_in_a_page_cannot_end_its_script() -> None:
     from bot.web.rendering import environment  # noqa: PLC0415
 
