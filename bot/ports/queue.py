@@ -287,6 +287,9 @@ class Publications(Protocol):
         None when its zip was not kept, or was already used.
         """
 
+    async def kept_zip(self, door: str, publication: PublicationId) -> bytes | None:
+        """Return the zip of an ended publication; None when it was not kept, or was used."""
+
     async def summary(self, door: str, publication: PublicationId) -> PublicationSummary | None:
         """Return the state of a publication that was not deleted."""
 
