@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -243,7 +244,7 @@ async def test_the_form_says_what_the_heading_chose_and_what_is_left(
     assert 'value="vectoradd" selected' in looked.text
     assert 'value="H100" checked' in looked.text
     assert 'value="CPU" checked' not in looked.text
-    assert place.board.access.source.statement(place.board.deadline) in looked.text
+    assert place.board.access.source.statement(place.board.deadline) in unescape(looked.text)
     plain = {"earlier_board": "vectoradd", "earlier_gpu": "CPU"}
     kept = await ada.post("/submit/look", plain, file=FILE)
     assert '<option value="vectoradd" selected>' in kept.text
