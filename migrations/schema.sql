@@ -279,6 +279,8 @@ create table scores (
             half_width_ns + coalesce(resolution_ns, 0),
             0.005 * (time_ns + (half_width_ns + coalesce(resolution_ns, 0))))
     ) stored,
+    reference_ratio double precision check (reference_ratio > 0),
+    reference_half_width double precision check (reference_half_width >= 0),
     unique (submission, gpu)
 );
 comment on column scores.time_ns is 'The time that counts: the judge''s own, or if there is none, as it was reported';
@@ -286,6 +288,8 @@ comment on column scores.resolution_ns is 'What the judge''s clock cannot see; n
 comment on column scores.claimed_ns is 'What the submission''s own clock says; it decides nothing';
 comment on column scores.upper_ns is 'The upper end of its interval, by which it is ordered; the rules are in bot.domain.scoring';
 comment on column scores.passes_ns is 'It is ahead of those whose upper end is greater than this';
+comment on column scores.reference_ratio is 'Its time / that of the reference, timed in turn; null if it was not';
+comment on column scores.reference_half_width is 'Half of the 95 % interval of reference_ratio';
 create index scores_in_order on scores (task_version, gpu, upper_ns);
 
 create index submissions_ranked on submissions (task_version, id desc) where mode = 'ranked';

@@ -12,7 +12,7 @@ from bot.domain.records import BackupContents, FailedRun, HistoryEntry
 from bot.domain.scoring import ScoreValue, Standing, score
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.tasks.lint import TaskReport
-from bot.domain.times import speed_up, speed_up_of
+from bot.domain.times import speed_up_of, speed_up_over
 from bot.reports.competition import leaderboard_names
 from runners.contract.evaluation import CaseResult, Evaluation, Timing
 from runners.contract.task import Mode, TaskDefinition
@@ -141,7 +141,7 @@ def _reference_json(value: ScoreValue | None) -> Json | None:
 
 
 def _entry_json(entry: Standing, reference: ScoreValue | None) -> Json:
-    faster = None if reference is None else speed_up(reference, entry.score.value)
+    faster = speed_up_over(reference, entry.score)
     return {
         "rank": entry.rank,
         "person": entry.score.person_name,
@@ -149,6 +149,7 @@ def _entry_json(entry: Standing, reference: ScoreValue | None) -> Json:
         "vs_reference": None if faster is None else faster.factor,
         "vs_reference_low": None if faster is None else faster.low,
         "vs_reference_high": None if faster is None else faster.high,
+        "vs_reference_in_turn": entry.score.vs_reference is not None,
         "attempts": entry.attempts,
         "submission": entry.score.submission,
         "submitted_at": entry.score.submitted_at.isoformat(),

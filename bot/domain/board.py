@@ -53,15 +53,17 @@ class SourceVisibility(StrEnum):
         if self is SourceVisibility.NEVER:
             return "Only you and admins may read your source."
         if self is SourceVisibility.ALWAYS:
-            words = "Everyone who sees the board may read your source."
-        elif deadline is not None:
-            words = "After the deadline, everyone who sees the board may read your source."
-        else:
-            words = (
-                "Only you and admins may read your source. If the board gets a deadline, everyone "
-                "who sees it may read your source after that."
+            return "Everyone who sees the board may read your source, also in exports for research."
+        few = "you, admins, and the board's creator in exports for research"
+        if deadline is None:
+            return (
+                f"Only {few} may read your source, and everyone who sees the board once it has "
+                "closed after a deadline."
             )
-        return f"{words} Exports of the board for research include it."
+        return (
+            f"Until the deadline, only {few} may read your source; after it, everyone who sees the "
+            "board may."
+        )
 
 
 @dataclass(frozen=True, slots=True)

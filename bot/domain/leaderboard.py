@@ -9,7 +9,7 @@ from bot.domain.finals import Final
 from bot.domain.ids import PersonId
 from bot.domain.records import FailedRun, HistoryEntry
 from bot.domain.reference_times import Reference
-from bot.domain.scoring import Score, ScoreValue, Standing, records
+from bot.domain.scoring import PairRatio, Score, ScoreValue, Standing, records
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,8 @@ class Placement:
     """Whether the person had a worse score before."""
     reference: ScoreValue | None = None
     """The time of the task's own reference on this GPU type; None if unknown."""
+    vs_reference: PairRatio | None = None
+    """The ratio of the person's best time to the reference that was timed in turn with it."""
     best: ScoreValue | None = None
     """The person's best time, which has the rank."""
     previous: ScoreValue | None = None
@@ -103,6 +105,8 @@ class OwnStanding:
     scores: tuple[Score, ...]
     reference: ScoreValue | None = None
     """The time of the task's own reference on this GPU type; None if unknown."""
+    shared: bool = False
+    """Whether other people have the same rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +130,19 @@ class SeasonRun:
 class Season:
     """A leaderboard and its scores up to `until`, oldest first.
 
-    A long season has every record but only some of the other scores; `total` counts all.
+    A long season has every record and each person's best, but only a sample of the other scores;
+    `total` counts all.
     """
 
     leaderboard: BoardStandings
     scores: tuple[Score, ...]
     until: datetime
     total: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has every score."""
+        return len(self.scores) == self.total
 
     @property
     def records(self) -> tuple[Score, ...]:

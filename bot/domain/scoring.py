@@ -111,6 +111,8 @@ class Score:
     """The pool that timed it, see `pool_of`; empty if unrecorded."""
     met: tuple[tuple[SubmissionId, PairRatio], ...] = ()
     """The rivals with which it was compared (`bot.domain.confirmation`), oldest first."""
+    vs_reference: PairRatio | None = None
+    """The ratio to the reference that was timed in turn with it; None if none was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, available_timezones
 
 from bot.domain.errors import UserError
-from bot.domain.scoring import ScoreValue
+from bot.domain.scoring import PairRatio, Score, ScoreValue
 from runners.contract.comparison import Ratio
 from runners.contract.evaluation import Evaluation
 
@@ -233,15 +233,15 @@ def speed_up(slower: ScoreValue, faster: ScoreValue) -> SpeedUp:
     return SpeedUp(factor, low, slower.upper_ns / least_ns if least_ns > 0 else None)
 
 
-def speed_up_of(measured: Ratio) -> SpeedUp:
+def speed_up_of(measured: Ratio | PairRatio) -> SpeedUp:
     """Return how many times faster a submission is than what was timed in turn with it."""
     least = measured.ratio - measured.half_width
     low = 1 / (measured.ratio + measured.half_width)
     return SpeedUp(1 / measured.ratio, low, 1 / least if least > 0 else None)
 
 
-def speed_up_in_turn(evaluation: Evaluation | None) -> SpeedUp | None:
-    """Return the speedup over the reference that was timed in turn; None if not on all benchmarks.
+def ratio_in_turn(evaluation: Evaluation | None) -> PairRatio | None:
+    """Return the ratio to the reference that was timed in turn; None if not on all benchmarks.
 
     It is more precise than the ratio of two times that were measured one after the other. For
     several benchmarks it is the geometric mean.
@@ -254,7 +254,17 @@ def speed_up_in_turn(evaluation: Evaluation | None) -> SpeedUp | None:
     count = len(ratios)
     mean = math.prod(each.ratio ** (1 / count) for each in ratios)
     share = math.hypot(*(each.half_width / each.ratio for each in ratios)) / count
-    return speed_up_of(Ratio(ratio=mean, half_width=mean * share, rounds=ratios[0].rounds))
+    return PairRatio(mean, mean * share)
+
+
+def speed_up_over(reference: ScoreValue | None, score: Score) -> SpeedUp | None:
+    """Return how many times faster a score is than the reference; None if that is unknown.
+
+    If both were timed in turn, it is by that, else by the reference's own run.
+    """
+    if score.vs_reference is not None:
+        return speed_up_of(score.vs_reference)
+    return None if reference is None else speed_up(reference, score.value)
 
 
 def show_speed_up(slower: ScoreValue, faster: ScoreValue) -> str:

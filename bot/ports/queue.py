@@ -123,11 +123,13 @@ class Jobs(Protocol):
         While `paused`, none is started.
         """
 
-    async def unfinished(self, gpus: Sequence[str], limit: int) -> tuple[UnfinishedJob, ...]:
+    async def unfinished(
+        self, gpus: Sequence[str], limit: int, person: PersonId | None = None
+    ) -> tuple[UnfinishedJob, ...]:
         """Return people's jobs by GPU type: the running ones, then those that wait, in their order.
 
-        At most `limit` of each state and type. The positions also count the runs of checks and the
-        system's own jobs, which are not returned.
+        At most `limit` of each state and type, and all of `person`, if given. The positions also
+        count the runs of checks and the system's own jobs, which are not returned.
         """
 
     async def backlog(self) -> dict[str, dict[str, int]]:
@@ -284,6 +286,9 @@ class Publications(Protocol):
 
         None when its zip was not kept, or was already used.
         """
+
+    async def kept_zip(self, door: str, publication: PublicationId) -> bytes | None:
+        """Return the zip of an ended publication; None when it was not kept, or was used."""
 
     async def summary(self, door: str, publication: PublicationId) -> PublicationSummary | None:
         """Return the state of a publication that was not deleted."""

@@ -187,7 +187,7 @@ class Results(Protocol):
     async def score_history(
         self, version: TaskVersionId, gpu: str, most: int
     ) -> records.ScoreHistory:
-        """Return every record, and about `most` of the other scores; all of them if fewer.
+        """Return each record, each person's best, and about `most` others; all if fewer.
 
         `bot.domain.scoring.records` defines a record. Slow on a large board.
         """

@@ -17,8 +17,16 @@ from pydantic import Base64Bytes
 
 from bot.domain.board import Board
 from bot.domain.leaderboard import BoardStandings, OwnStanding, Placement
-from bot.domain.scoring import ScoreValue
-from bot.domain.times import ordinal, show_factor, show_gap, show_score, speed_up
+from bot.domain.times import (
+    SpeedUp,
+    ordinal,
+    show_factor,
+    show_gap,
+    show_score,
+    speed_up,
+    speed_up_of,
+    speed_up_over,
+)
 from bot.reports import escaping
 
 ROWS = 3
@@ -73,7 +81,7 @@ def board_card(shown: BoardStandings) -> LinkCard:
     for each in shown.entries[:ROWS]:
         value, first = each.score.value, shown.entries[0].score.value
         gap = (
-            _vs(shown.reference, value)
+            _vs(speed_up_over(shown.reference, each.score))
             if each.rank == 1
             else show_gap(value.time_ns, first.time_ns)
         )
@@ -102,7 +110,7 @@ def person_card(name: str, places: Sequence[tuple[Board, OwnStanding]]) -> LinkC
     """Return a card with a person's best places; `places` is sorted by rank."""
     rows = [
         CardRow(
-            str(own.standing.rank),
+            _rank(own.standing.rank, shared=own.shared),
             f"{board.name} on {own.gpu}",
             show_score(own.standing.score.value),
             f"of {own.entries}",
@@ -118,15 +126,15 @@ def _rank(rank: int, *, shared: bool) -> str:
     return f"{rank}=" if shared else str(rank)
 
 
-def _vs(reference: ScoreValue | None, value: ScoreValue) -> str:
-    if reference is None:
-        return ""
-    return f"{show_factor(speed_up(reference, value).factor)} vs reference"
+def _vs(faster: SpeedUp | None) -> str:
+    return "" if faster is None else f"{show_factor(faster.factor)} vs reference"
 
 
 def _behind(place: Placement) -> str:
     if place.ahead is None:
-        return _vs(place.reference, place.value)
+        if place.vs_reference is not None:
+            return _vs(speed_up_of(place.vs_reference))
+        return _vs(None if place.reference is None else speed_up(place.reference, place.value))
     ahead = place.ahead
     return show_gap(place.value.time_ns, ahead.score.value.time_ns, ordinal(ahead.rank))
 

@@ -144,7 +144,9 @@ def season_chart(season: Season) -> blocks.Chart | None:
 
 def _runs(season: Season) -> str:
     shown, total = len(season.scores), season.total
-    return "each ranked run" if shown == total else f"ranked runs ({shown:,} of {total:,})"
+    return (
+        "each ranked run" if season.is_whole else f"sample of ranked runs ({shown:,} of {total:,})"
+    )
 
 
 def points(scores: Sequence[Score], scale: float) -> tuple[blocks.Point, ...]:

@@ -6,10 +6,11 @@ from bot.domain.confirmation import ConfirmationState
 from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.submission import SubmissionState
-from bot.domain.times import common_unit, ordinal, show_score, show_speed_up
+from bot.domain.times import common_unit, show_score, show_speed_up
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
 from bot.reports.charts import DAY, points
 from bot.reports.confirmations import STATE_WORDS
+from bot.reports.standings import rank_among, vs_reference
 from bot.reports.submission import VERDICT_WORDS
 from runners.contract.verdict import Verdict
 
@@ -118,13 +119,12 @@ def _newest(past: Sequence[HistoryEntry]) -> Table:
 
 def _personal_row(own: OwnStanding) -> tuple[str, ...]:
     best, count = own.standing.score.value, own.standing.attempts
-    reference = own.reference
     return (
         own.gpu,
-        f"{ordinal(own.standing.rank)} of {own.entries}",
+        rank_among(own.standing.rank, own.entries, shared=own.shared),
         show_score(best),
         f"{show_speed_up(own.scores[0].value, best)} vs your first",
-        "" if reference is None else f"{show_speed_up(reference, best)} vs reference",
+        vs_reference(own.reference, own.standing.score),
         "1 attempt" if count == 1 else f"{count} attempts",
     )
 

@@ -20,7 +20,6 @@ from bot.domain.times import (
     show_gap,
     show_percent,
     show_score,
-    show_speed_up,
     show_time,
 )
 from bot.reports import submission
@@ -32,8 +31,10 @@ from bot.reports.standings import (
     cut,
     medal,
     page_notes,
+    rank_among,
     speed_up_line,
     title_of_standings,
+    vs_reference,
 )
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
 from runners.contract.verdict import Verdict
@@ -183,7 +184,7 @@ def _claim(value: ScoreValue) -> Iterator[Text]:
 def place_lines(place: Placement) -> Iterator[str]:
     """Yield the place with the gap to the next, then the change to the person's own best."""
     best = place.best or place.value
-    rank = f"{ordinal(place.rank)}{' (shared)' if place.shared else ''} of {place.entries}"
+    rank = rank_among(place.rank, place.entries, shared=place.shared)
     whose = "" if place.is_best else "your place stays "
     yield f"{whose}{medal(place.rank)}{rank}{_gap(place, best)}"
     if place.shared:
@@ -325,7 +326,7 @@ def _small_print(leaderboard: BoardStandings, number: int, pages: int) -> Iterat
     if pages > 1:
         yield Text(f"page {number + 1} of {pages}", Tone.QUIET)
     if number == 0:
-        if leaderboard.reference is not None and leaderboard.entries:
-            first = show_speed_up(leaderboard.reference, leaderboard.entries[0].score.value)
-            yield Text(f"1st: {first} vs reference", Tone.QUIET)
+        first = next(iter(leaderboard.entries), None)
+        if first and (faster := vs_reference(leaderboard.reference, first.score)):
+            yield Text(f"1st: {faster}", Tone.QUIET)
         yield from page_notes(leaderboard)

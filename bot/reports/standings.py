@@ -8,18 +8,20 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.records import FailedRun
-from bot.domain.scoring import ScoreValue, Standing
+from bot.domain.scoring import Score, ScoreValue, Standing
 from bot.domain.status import SubmissionStatus
 from bot.domain.times import (
+    SpeedUp,
     describe_speed_up,
     ordinal,
+    ratio_in_turn,
     show_deadline,
     show_gap,
     show_score,
-    show_speed_up,
     show_time,
     speed_up,
-    speed_up_in_turn,
+    speed_up_of,
+    speed_up_over,
 )
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.confirmations import final_line, pending_table
@@ -36,6 +38,8 @@ _VS_REFERENCE = Column("vs reference", numeric=True)
 _LIGHT = (Column("of speed of light", numeric=True),)
 _MARK = "*"
 """Marks a time that the judge's clock does not confirm."""
+_APART = "~"
+"""Marks a speedup over the reference's own run, if others were timed in turn with it."""
 _TIMED_BY = (Column("timed by"),)
 """Shown when several pools timed the entries, because their times may not be comparable."""
 _LAST_COLUMNS = (Column("attempts", numeric=True), Column("submission", numeric=True))
@@ -101,6 +105,9 @@ def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
         why = cut(leaderboard.reference_failure)
         yield Text(f"reference: no time ({why}); only you, the creator, can see this", Tone.QUIET)
     yield from (Text(words, Tone.QUIET) for words in _how_to_read(leaderboard.entries))
+    if _any_in_turn(leaderboard):
+        words = f"vs reference: timed in turn with it ({_APART}: by its own run)"
+        yield Text(words, Tone.QUIET)
 
 
 def _how_to_read(entries: Sequence[Standing]) -> Iterator[str]:
@@ -144,7 +151,8 @@ def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) ->
     shared = Counter(entry.rank for entry in leaderboard.entries)
     light_ns = leaderboard.speed_of_light_ns
     several = _has_several_pools(leaderboard)
-    claims = _has_claims(leaderboard.entries)
+    claims, in_turn = _has_claims(leaderboard.entries), _any_in_turn(leaderboard)
+    compared = _VS_REFERENCE if in_turn or leaderboard.reference is not None else _VS_FIRST
     best_ns = min((entry.score.value.upper_ns for entry in leaderboard.entries), default=1.0)
     rows = tuple(
         (
@@ -152,7 +160,9 @@ def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) ->
             entry.score.person_name,
             show_score(entry.score.value, _MARK),
             *((_claimed(entry.score.value),) if claims else ()),
-            _speed_up(leaderboard.reference, entry.score.value, best_ns),
+            f"{entry.score.value.upper_ns / best_ns:.2f}x"
+            if compared is _VS_FIRST
+            else _speed_up(leaderboard.reference, entry.score, others_in_turn=in_turn),
             *(() if light_ns is None else (f"{light_ns / entry.score.value.time_ns:.0%}",)),
             *((entry.score.pool or "unknown",) if several else ()),
             str(entry.attempts),
@@ -161,7 +171,6 @@ def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) ->
         for entry in entries
     )
     light = () if light_ns is None else _LIGHT
-    compared = _VS_FIRST if leaderboard.reference is None else _VS_REFERENCE
     timed_by = _TIMED_BY if several else ()
     columns = (*_COLUMNS, *((_CLAIMED,) if claims else ()), compared, *light, *timed_by)
     return Table("standings", (*columns, *_LAST_COLUMNS), rows)
@@ -176,11 +185,15 @@ def _has_several_pools(leaderboard: BoardStandings) -> bool:
     return len({entry.score.pool for entry in leaderboard.entries}) > 1
 
 
-def _speed_up(reference: ScoreValue | None, value: ScoreValue, best_ns: float) -> str:
-    """Return the speedup over the reference; without its time, the ratio to the best time."""
-    if reference is not None:
-        return show_speed_up(reference, value)
-    return f"{value.upper_ns / best_ns:.2f}x"
+def _speed_up(reference: ScoreValue | None, score: Score, *, others_in_turn: bool) -> str:
+    """Return the speedup over the reference, marked if only others were timed in turn with it."""
+    faster = speed_up_over(reference, score)
+    mark = _APART if others_in_turn and score.vs_reference is None else ""
+    return "" if faster is None else mark + describe_speed_up(faster)
+
+
+def _any_in_turn(leaderboard: BoardStandings) -> bool:
+    return any(entry.score.vs_reference is not None for entry in leaderboard.entries)
 
 
 def absent_table(refused: Sequence[FailedRun]) -> Table:
@@ -211,13 +224,30 @@ def medal(rank: int) -> str:
     return f"{_MEDALS[rank]} " if rank in _MEDALS else ""
 
 
+def rank_among(rank: int, entries: int, *, shared: bool) -> str:
+    """Return a rank among all people, such as `1st (shared) of 7`."""
+    return f"{ordinal(rank)}{' (shared)' if shared else ''} of {entries}"
+
+
 def speed_up_line(place: Placement, evaluation: Evaluation | None) -> str:
     """Return the speedup over the reference, timed in turn if that is known; empty without one."""
-    if (in_turn := speed_up_in_turn(evaluation)) is not None:
-        return f"{describe_speed_up(in_turn)} vs reference, timed in turn with it"
+    if (in_turn := ratio_in_turn(evaluation)) is not None:
+        return _vs_reference(speed_up_of(in_turn), in_turn=True)
     if place.reference is None:
         return ""
-    return f"{show_speed_up(place.reference, place.value)} vs reference"
+    return _vs_reference(speed_up(place.reference, place.value), in_turn=False)
+
+
+def _vs_reference(faster: SpeedUp, *, in_turn: bool) -> str:
+    words = f"{describe_speed_up(faster)} vs reference"
+    return f"{words}, timed in turn with it" if in_turn else words
+
+
+def vs_reference(reference: ScoreValue | None, score: Score) -> str:
+    """Return the speedup of a score over the reference, and how it is known; empty without one."""
+    faster = speed_up_over(reference, score)
+    in_turn = score.vs_reference is not None
+    return "" if faster is None else _vs_reference(faster, in_turn=in_turn)
 
 
 def placement_line(place: Placement, evaluation: Evaluation | None = None) -> Text:
@@ -229,7 +259,7 @@ def placement_line(place: Placement, evaluation: Evaluation | None = None) -> Te
         time += f", {faster}"
     if not place.is_best:
         return Text(f"{time} on {place.gpu}; not this person's best time", Tone.QUIET)
-    rank = f"{ordinal(place.rank)}{' (shared)' if place.shared else ''} of {place.entries}"
+    rank = rank_among(place.rank, place.entries, shared=place.shared)
     best = ", a personal best" if place.improved else ""
     shared = "; shared: the judge cannot tell these times apart" if place.shared else ""
     return Text(f"{medal(place.rank)}{rank} on {place.gpu}: {time}{best}{shared}", Tone.PLAIN)
@@ -261,8 +291,8 @@ def gaps(leaderboard: BoardStandings, own: Standing) -> tuple[str, ...]:
         name = f"{ordinal(following.rank)}, {one_line(following.score.person_name)}"
         gap = show_gap(value.time_ns, ahead_ns, name)
         lines.append(f"{gap} ({show_time(max(0.0, value.time_ns - ahead_ns))})")
-    if leaderboard.reference is not None:
-        lines.append(f"{show_speed_up(leaderboard.reference, own.score.value)} vs reference")
+    if faster := vs_reference(leaderboard.reference, own.score):
+        lines.append(faster)
     return tuple(lines)
 
 
@@ -276,7 +306,7 @@ def standing_line(standing: Standing) -> str:
 COLUMNS = (
     "board", "gpu", "task_version", "rank", "person", "time_ns", "half_width_ns", "vs_reference",
     "attempts", "submission", "submitted_at", "pool", "resolution_ns", "claimed_ns",
-    "vs_reference_low", "vs_reference_high",
+    "vs_reference_low", "vs_reference_high", "vs_reference_in_turn",
 )  # fmt: skip
 
 
@@ -294,7 +324,7 @@ def _rows(leaderboard: BoardStandings) -> Iterator[tuple[object, ...]]:
     reference = leaderboard.reference
     for entry in leaderboard.entries:
         score = entry.score
-        faster = None if reference is None else speed_up(reference, score.value)
+        faster = speed_up_over(reference, score)
         yield (
             leaderboard.board.name,
             leaderboard.gpu,
@@ -312,4 +342,5 @@ def _rows(leaderboard: BoardStandings) -> Iterator[tuple[object, ...]]:
             score.value.claimed_ns,
             None if faster is None else faster.low,
             None if faster is None else faster.high,
+            score.vs_reference is not None,
         )

@@ -9,9 +9,9 @@ from bot.domain.board import Board, Viewer
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PersonId, SubmissionId, is_system_submission
-from bot.domain.leaderboard import BoardStandings, OwnStanding, PersonalBoard
+from bot.domain.leaderboard import BoardStandings, OwnStanding, PersonalBoard, Season
 from bot.domain.records import HistoryEntry, JobResult
-from bot.domain.scoring import Score, Standing
+from bot.domain.scoring import Score, Standing, by_submission_time
 from bot.domain.submission import Submission
 from bot.ports import Clock, Store
 from bot.services.lookup import board_of, find_board, visible_boards
@@ -92,7 +92,8 @@ async def own_standing(
     own = await store.results.scores_of(person, board.task_version, gpu)
     reference = await store.references.of(board.task_version, gpu)
     known = None if reference is None else reference.value
-    return OwnStanding(gpu, standing, len(entries), own, known)
+    shared = sum(each.rank == standing.rank for each in entries) > 1
+    return OwnStanding(gpu, standing, len(entries), own, known, shared)
 
 
 _MOST_SHOWN = 100
@@ -217,6 +218,15 @@ async def gallery(
         if (number := each.score.submission) in readable
     ]
     return Gallery(shown, False, tuple(winners), len(first) - len(winners))  # noqa: FBT003
+
+
+async def with_own_runs(store: Store, found: Season, person: PersonId) -> Season:
+    """Return a sample of a season with every run of this person."""
+    shown = found.leaderboard
+    own = await store.results.scores_of(person, shown.board.task_version, shown.gpu)
+    known = {each.submission for each in found.scores}
+    scores = [*found.scores, *(each for each in own if each.submission not in known)]
+    return replace(found, scores=tuple(sorted(scores, key=by_submission_time)))
 
 
 async def records_of(

@@ -12,6 +12,7 @@ import structlog
 from bot.domain.board import Board, Viewer
 from bot.domain.costs import CostReport, day_of
 from bot.domain.errors import StoreError
+from bot.domain.ids import PersonId
 from bot.domain.job import JobState, UnfinishedJob, Worker
 from bot.domain.records import InstallationStats, Schema, Tally
 from bot.ports import Clock, Store
@@ -271,10 +272,15 @@ class JobEstimate:
     ends_in_s: float | None
 
 
-async def job_estimates(store: Store, clock: Clock) -> tuple[JobEstimate, ...]:
-    """Return the jobs of people's submissions that run or wait, by GPU type, with estimates."""
+async def job_estimates(
+    store: Store, clock: Clock, person: PersonId | None = None
+) -> tuple[JobEstimate, ...]:
+    """Return the jobs of people's submissions that run or wait, by GPU type, with estimates.
+
+    Of a long queue they are the first ones, and all of `person`, if given.
+    """
     backlog = await store.jobs.backlog()
-    found = await store.jobs.unfinished(sorted(backlog), LISTED_JOBS)
+    found = await store.jobs.unfinished(sorted(backlog), LISTED_JOBS, person)
     boards = {board.id: board for board in await store.boards.all()}
     samples = {
         gpu: await store.results.gpu_durations(gpu, _GPU_SAMPLE)

@@ -270,6 +270,7 @@ def _placement(
         is_best=is_best,
         improved=is_best and standing.attempts > 1,
         reference=None if board.reference is None else board.reference.value,
+        vs_reference=standing.score.vs_reference,
         best=standing.score.value,
         ahead=better[-1] if better else None,
         behind=lower[0] if lower else None,
@@ -331,7 +332,7 @@ def _slowness(person: PersonScaling, best_ns: dict[str, float]) -> float:
 
 
 MAX_HISTORY = 1_500
-"""The approximate number of scores shown in addition to the records; more dots would overlap."""
+"""About how many scores are shown besides records and each person's best; more would overlap."""
 
 
 async def season(

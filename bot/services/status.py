@@ -260,10 +260,8 @@ def shows_sources(board: Board, clock: Clock, submission: Submission) -> bool:
 def _hidden(viewer: Viewer, submission: Submission, board: Board) -> UserError:
     owned = f"submission {submission.id} belongs to another person"
     if viewer.sees_all:
-        message = (
-            f"{owned}, and its source is hidden; look at it under Moderation on its page or by"
-        )
-        return UserError("hidden-source", f"{message} `/admin submission look`, which is recorded")
+        message = f"{owned}, and its source is hidden; admins may look at it, which is recorded"
+        return UserError("hidden-source", message)
     if submission.consent is SourceVisibility.NEVER is not board.access.source:
         message = f"{owned}, and when it was submitted its board never showed sources to others"
         return UserError("hidden-source", message)

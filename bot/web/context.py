@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 from fastapi import Request
 
@@ -109,6 +110,18 @@ class WebContext:
 def is_here(request: Request) -> bool:
     """Return whether only this machine can connect, so that the caller is its user."""
     return bool(getattr(request.app.state, "loopback", False))
+
+
+def page_of(request: Request) -> str:
+    """Return the path and query of the page that sent the request, to which a sign-in returns."""
+    if request.method not in {"GET", "HEAD"}:  # the address of a form has no page
+        try:
+            sender = urlsplit(request.headers.get("Referer", ""))
+        except ValueError:
+            return "/"
+        return sender._replace(scheme="", netloc="").geturl() or "/"
+    path, query = quote(request.scope["path"]), request.scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else path
 
 
 def address_of(request: Request) -> str:

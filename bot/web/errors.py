@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from http import HTTPStatus
+from typing import Any
 
 import structlog
 from fastapi import FastAPI, Request, Response
@@ -13,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from bot.domain.accounts import Person
+from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError, fault_words
 from bot.web import rendering, sessions
 from bot.web.context import context_of
@@ -94,8 +95,8 @@ async def _handle(request: Request, error: Exception) -> Response:
         return await error_response(request, error)
     if isinstance(error, RequestValidationError):
         error = _address_error(error)
-    me = None if isinstance(error, _INTERNAL_ERRORS) else await _signed_in_person(request)
-    return rendering.as_page(request, await error_response(request, error), me)
+    frame = {} if isinstance(error, _INTERNAL_ERRORS) else await _frame(request)
+    return rendering.as_page(request, await error_response(request, error), frame)
 
 
 def _address_error(error: RequestValidationError) -> Exception:
@@ -107,15 +108,14 @@ def _address_error(error: RequestValidationError) -> Exception:
     return UserError("bad-address", f"{names} cannot have this value; change it and try again")
 
 
-async def _signed_in_person(request: Request) -> Person | None:
-    """Return who is signed in; None also when the database does not answer."""
+async def _frame(request: Request) -> dict[str, Any]:
+    """Return the values of the page's header; none when the database does not answer."""
     try:
         browser = await sessions.browser_of(request)
-        if browser is None:
-            return None
-        return await context_of(request).store.people.get(browser.session.caller.person)
+        viewer = Viewer(NOBODY) if browser is None else browser.session.caller
+        return await rendering.frame_of(request, viewer)
     except StoreError:
-        return None
+        return {}
 
 
 async def error_response(request: Request, error: Exception) -> Response:

@@ -126,7 +126,7 @@ class RateLimits:
         key, limiter, at_once = await self._quota_of(scope)
         status = limiter.status_of(key)
         if status.left < 1 or self._active[key] >= at_once:
-            refusal = rendering.as_page(Request(scope), _refusal(limiter.most, status, at_once))
+            refusal = rendering.as_page(Request(scope), _refusal(limiter.most, status, at_once), {})
             await refusal(scope, receive, send)
             return
         status = limiter.count(key)

@@ -17,7 +17,7 @@ from bot.domain.tasks.lint import CheckStep, Level
 from bot.reports.blocks import Tone
 from bot.reports.tasks import step_line
 from bot.services.publishing.engine import PublicationEngine
-from bot.services.publishing.publish import REQUEST
+from bot.services.publishing.publish import NO_BOARD, REQUEST
 from bot.services.publishing.state import (
     PublicationOutcome,
     PublicationState,
@@ -51,6 +51,8 @@ class Check:
     state: PublicationState
     is_competition: bool = False
     has_zip: bool = False
+    is_new: bool = True
+    """Whether it is of a new board or competition, not of a board's next version."""
 
     @classmethod
     def of(cls, summary: PublicationSummary) -> "Check":
@@ -58,7 +60,8 @@ class Check:
         state = PublicationState.model_validate_json(summary.state)
         request = REQUEST.validate_json(summary.wish)
         name, has_zip = request.name or "", summary.has_zip
-        return cls(summary.id, name, summary.tries, state, request.competition, has_zip)
+        is_new = request.onto in {None, NO_BOARD}
+        return cls(summary.id, name, summary.tries, state, request.competition, has_zip, is_new)
 
     @property
     def outcome(self) -> PublicationOutcome | None:
@@ -128,7 +131,7 @@ async def choose_grader(
     """Check the zip of the caller's own check again, under this grader for the undecided board."""
     summary = await context.store.publications.summary(FRONT_END, PublicationId(number))
     if summary is None or summary.person != caller.person:
-        raise UserError("unknown-check", f"you have no check {number}; checks are kept for a month")
+        raise _unknown_check(number)
     check, request = Check.of(summary), REQUEST.validate_json(summary.wish)
     if not check.can_choose or check.outcome is None:
         raise _zip_gone()
@@ -144,6 +147,23 @@ async def choose_grader(
     if again is None:
         raise _zip_gone()
     return again
+
+
+async def kept_upload(
+    context: WebContext, caller: Viewer, number: int
+) -> tuple[PublishRequest, bytes]:
+    """Return the settings and the kept zip of the caller's own check; UserError without one."""
+    summary = await context.store.publications.summary(FRONT_END, PublicationId(number))
+    if summary is None or summary.person != caller.person:
+        raise _unknown_check(number)
+    data = await context.store.publications.kept_zip(FRONT_END, summary.id)
+    if data is None:
+        raise _zip_gone()
+    return REQUEST.validate_json(summary.wish), data
+
+
+def _unknown_check(number: int) -> UserError:
+    return UserError("unknown-check", f"you have no check {number}; checks are kept for a month")
 
 
 def _zip_gone() -> UserError:

@@ -19,13 +19,12 @@ from fastapi.responses import StreamingResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.names import split_handle
 from bot.domain.times import show_score, show_speed_up, show_time
 from bot.reports import blocks, escaping
-from bot.web.context import STREAM_HEADERS, WebContext, context_of
+from bot.web.context import STREAM_HEADERS, WebContext, context_of, page_of
 from bot.web.markup import with_code, with_line
 
 _DAY_S, _HOUR_S = 86_400, 3_600
@@ -211,13 +210,17 @@ async def render_page(
     request: Request, viewer: Viewer, template: str, values: Mapping[str, Any]
 ) -> RenderedPage:
     """Return the rendered page, which is only for this viewer."""
-    me, context = None, context_of(request)
-    if viewer.person != NOBODY:
-        me = await context.store.people.get(viewer.person)
-    # Not rendered in a thread: the event loop would then wait for the interpreter lock each time it
-    # has sent something.
-    frame = {"me": me, "viewer": viewer, "here": request.url.path, "site": context.public_url or ""}
+    frame = await frame_of(request, viewer)
+    # Not in a thread: after each write, the event loop would have to wait for the interpreter lock.
     return RenderedPage.of(render(template, {**frame, **values}))
+
+
+async def frame_of(request: Request, viewer: Viewer) -> dict[str, Any]:
+    """Return the values of a page's header; a page for several requests has its own `back`."""
+    context = context_of(request)
+    me = None if viewer.person == NOBODY else await context.store.people.get(viewer.person)
+    site, back = context.public_url or "", page_of(request)
+    return {"me": me, "viewer": viewer, "here": request.url.path, "back": back, "site": site}
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
@@ -262,15 +265,12 @@ def wants_page(request: Request) -> bool:
     return section not in _FOR_PROGRAMS and "text/html" in request.headers.get("Accept", "")
 
 
-def as_page(request: Request, problem: Response, me: Person | None = None) -> Response:
-    """Return a problem document as a page if a browser asked for one, else unchanged.
-
-    `me` is the signed-in person, if known.
-    """
+def as_page(request: Request, problem: Response, frame: Mapping[str, Any]) -> Response:
+    """Return a problem document as a page if a browser asked for one, else unchanged."""
     if not wants_page(request):
         return problem
     document = json.loads(bytes(problem.body))
-    text = render("error.html", {"here": request.url.path, "me": me, **document})
+    text = render("error.html", {"here": request.url.path, **frame, **document})
     shown = page_response(request, RenderedPage.of(text), HTTPStatus(problem.status_code))
     for name in ("Retry-After", "WWW-Authenticate", "Allow", "Location", "Cache-Control"):
         if name in problem.headers:

@@ -34,7 +34,8 @@ STAMP = "stamp"
 COOKIES = ("__Host-podium", "podium")
 """The names of a session's cookie over HTTPS, and over plain HTTP."""
 _LONGEST_SECRET = 200
-_LONGEST_PATH = 500
+_LONGEST_PATH = 1_400
+"""Enough for every form of ours; the cookie of a sign-in by Discord must hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +127,9 @@ def delete_cookie(request: Request, response: Response) -> None:
 
 def local_path(text: str | None) -> str:
     """Return the target after a sign-in: a path of this server, whatever was requested."""
-    path = text or ""
+    path = text if text and len(text) <= _LONGEST_PATH else ""
     is_safe = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
-    is_safe = is_safe and path.isascii() and "\\" not in path and len(path) <= _LONGEST_PATH
+    is_safe = is_safe and path.isascii() and "\\" not in path
     return path if is_safe and not path.startswith("/sign-") else "/"
 
 

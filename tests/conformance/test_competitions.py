@@ -277,6 +277,8 @@ async def test_a_kept_zip_is_published_again_once(scene: Scene) -> None:
     assert (await has_zip(dropped), await has_zip(first)) == (False, True)
     other_door, second = await ended(b"2", "discord"), await ended(b"3")
     assert (await has_zip(first), await has_zip(second)) == (False, True), "one for each person"
+    kept = [await publications.kept_zip("web", each) for each in (first, second, other_door)]
+    assert kept == [None, b"3", None]
     assert await publications.repeat("web", first, "{}") is None
     assert await publications.repeat("web", other_door, "{}") is None
     again = await publications.repeat("web", second, '{"grader":"native"}')

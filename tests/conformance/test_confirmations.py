@@ -9,7 +9,7 @@ from bot.domain.confirmation import ConfirmationState
 from bot.domain.costs import UsageKind
 from bot.domain.errors import UserError
 from bot.domain.job import JobState
-from bot.domain.scoring import records
+from bot.domain.scoring import PairRatio, records
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.ports import Store
 from bot.reports.confirmations import compared_lines
@@ -50,6 +50,8 @@ async def test_a_run_that_takes_a_place_counts_once_it_is_confirmed(arena: Arena
     request = await arena.compared(ratio=0.95)
     assert (request.source, request.rival) == ("# bob 90\n", "# ada 100\n")
     assert await arena.ranks() == [(1, "bob", 95), (2, "ada", 100)]
+    in_turn = [each.score.vs_reference for each in await arena.standings()]
+    assert in_turn == [PairRatio(0.45, 0.01), PairRatio(0.5, 0.01)]
     confirmation = await arena.confirmation(run)
     assert confirmation.state is ConfirmationState.CONFIRMED
     assert confirmation.ratio is not None

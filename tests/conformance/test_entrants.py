@@ -7,10 +7,11 @@ import pytest
 
 from bot.domain.accounts import Person
 from bot.domain.ids import SubmissionId
-from bot.domain.scoring import ScoreValue, rank_entrants, records
+from bot.domain.scoring import PairRatio, ScoreValue, rank_entrants, records
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.store.postgres import PostgresStore
 from bot.store.postgres.database import query
+from runners.contract.comparison import Ratio
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
@@ -43,6 +44,30 @@ async def assert_kept(scene: Scene) -> None:
     assert rank_entrants(kept) == rank(scores)
     few = await results.score_history(*place, 1)
     assert (records(few.scores), few.total) == (records(scores), len(scores))
+
+
+async def test_a_score_has_its_ratio_to_the_reference_that_was_timed_in_turn(scene: Scene) -> None:
+    place = scene.board.task_version, "CPU"
+    for ratio in (None, Ratio(ratio=0.96, half_width=0.01, rounds=5)):
+        await scene.submit(scene.ada)
+        job, passed = await scene.claim_one(), make_evaluation()
+        case = passed.cases[0]
+        assert case.measurement is not None
+        measured = case.measurement.model_copy(update={"vs_reference": ratio})
+        cases = (case.model_copy(update={"measurement": measured}),)
+        made = passed.model_copy(update={"cases": cases})
+        time_ns = 100.0 if ratio is None else 90.0
+        assert await scene.store.jobs.accept(job.id, job.fence, made, ScoreValue(time_ns, 1.0))
+    results, expected = scene.store.results, PairRatio(0.96, 0.01)
+    (entrant,) = await results.entrants(*place)
+    assert (entrant.best.value.time_ns, entrant.best.vs_reference) == (90.0, expected)
+    for scores in (
+        await results.scores_of(scene.ada.id, *place),
+        (await results.score_history(*place, 10)).scores,
+    ):
+        assert [each.vs_reference for each in scores] == [None, expected]
+    (best,) = await results.fastest([place])
+    assert best.vs_reference == expected
 
 
 async def test_whatever_happens_the_entrants_are_those_of_all_the_scores(

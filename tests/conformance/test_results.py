@@ -73,6 +73,8 @@ async def test_the_course_of_a_leaderboard_has_every_record_and_a_part_of_the_re
     few = await results.score_history(*place, 5)
     assert (few.total, records(few.scores)) == (24, records(scores))
     assert 3 <= len(few.scores) < 20
+    for entrant in await results.entrants(*place):
+        assert entrant.best in (await results.score_history(*place, 0)).scores
     assert few.scores == tuple(each for each in scores if each in few.scores)
     own = [each for each in scores if each.person == bob.id]
     assert list(await results.scores_of(bob.id, *place)) == own

@@ -38,6 +38,10 @@ async def test_jobs_are_listed_in_the_order_of_the_queue(scene: Scene, clock: Ma
     few = await scene.store.jobs.unfinished(("CPU",), 2)
     assert [each.submission for each in few] == [quick.id, first.id, of_eve.id]
     assert await scene.store.jobs.unfinished((), 2) == ()
+    own = await scene.store.jobs.unfinished(("CPU",), 1, scene.ada.id)
+    assert [(each.submission, each.position) for each in own] == [
+        (quick.id, 1), (first.id, 1), (second.id, 3), (third.id, 4), (on_both.id, 5),
+    ]  # fmt: skip
 
 
 async def test_jobs_that_ended_are_not_listed(scene: Scene) -> None:

@@ -10,6 +10,7 @@ from bot.domain.api.admin import FinalBody, RatioBody
 from bot.domain.api.base import ResponseBody, Time
 from bot.domain.board import SourceVisibility, Visibility
 from bot.domain.confirmation import Confirmation, ConfirmationState, LostPlace
+from bot.domain.scoring import PairRatio
 from runners.contract.evaluation import Timing
 from runners.contract.task import Device, Grader, LanguageName, RankingBy, TaskFormat, Workload
 
@@ -118,16 +119,26 @@ class StandingBody(Time):
     person: str
     person_id: int
     vs_reference: float | None
-    """How many times faster than the task's own reference; None while its time is unknown."""
+    """How many times faster than the task's own reference; None while that is unknown."""
     vs_reference_low: float | None = None
     """The lower end of its interval; null unless the judge's clock confirms both times."""
     vs_reference_high: float | None = None
     """The upper end; also null if there is none, because the time may be next to nothing."""
+    vs_reference_in_turn: bool = False
+    """Whether the reference was timed in turn with it; else it is by the reference's own run."""
     attempts: int
     submission: int
     submitted_at: datetime
     pool: str = ""
     """The pool that timed it: `local`, `modal`, `ray`, or a remote worker's name."""
+
+    @property
+    def in_turn(self) -> PairRatio | None:
+        """The ratio to the reference that was timed in turn with it; None if none was."""
+        if not (self.vs_reference_in_turn and self.vs_reference and self.vs_reference_low):
+            return None
+        ratio = 1 / self.vs_reference
+        return PairRatio(ratio, 1 / self.vs_reference_low - ratio)
 
 
 class Absent(ResponseBody):

@@ -183,6 +183,7 @@ def _standing(
         value=_value(answer),
         submitted_at=answer.submitted_at,
         pool=answer.pool,
+        vs_reference=answer.in_turn,
     )
     return Standing(answer.rank, score, answer.attempts)
 

@@ -304,7 +304,7 @@ class _Run:
             await publications.finish(number, owner)
             return
         outcome = self.state.outcome
-        keep_zip = outcome is not None and bool(outcome.choose_for)
+        keep_zip = outcome is not None and not outcome.published
         if not await publications.end(number, owner, keep_zip=keep_zip):
             raise TakenOverError
         await publications.delete_ended(self.engine.clock.now() - keep)

@@ -85,6 +85,10 @@ class PostgresPublications:
         row = await self._database.row("releases.repeat", publication, door, request)
         return None if row is None else PublicationId(row["id"])
 
+    async def kept_zip(self, door: str, publication: PublicationId) -> bytes | None:
+        row = await self._database.row("releases.kept_zip", publication, door)
+        return None if row is None else bytes(row["zip"])
+
     async def summary(self, door: str, publication: PublicationId) -> PublicationSummary | None:
         row = await self._database.row("releases.summary", publication, door)
         return None if row is None else _summary(row)

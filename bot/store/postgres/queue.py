@@ -27,6 +27,7 @@ from bot.domain.job import (
 )
 from bot.domain.reference_times import machine_of
 from bot.domain.scoring import ScoreValue
+from bot.domain.times import ratio_in_turn
 from bot.ports import Clock
 from bot.store.postgres.costs import postpone
 from bot.store.postgres.database import Connection, Database, query, storable
@@ -89,6 +90,7 @@ class PostgresJobs:
     async def accept(
         self, job: JobId, fence: int, evaluation: Evaluation, score: ScoreValue | None
     ) -> bool:
+        ratio = None if score is None else ratio_in_turn(evaluation)
         row = await self._database.row(
             "jobs.accept",
             job,
@@ -107,6 +109,8 @@ class PostgresJobs:
             [each.zipped for each in evaluation.files],
             None if score is None else score.resolution_ns,
             None if score is None else score.claimed_ns,
+            None if ratio is None else ratio.ratio,
+            None if ratio is None else ratio.half_width,
         )
         return row is not None
 
@@ -229,8 +233,10 @@ class PostgresJobs:
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
         await self._database.row("jobs.limit", gpu, max_running, paused)
 
-    async def unfinished(self, gpus: Sequence[str], limit: int) -> tuple[UnfinishedJob, ...]:
-        rows = await self._database.rows("jobs.unfinished", list(gpus), limit)
+    async def unfinished(
+        self, gpus: Sequence[str], limit: int, person: PersonId | None = None
+    ) -> tuple[UnfinishedJob, ...]:
+        rows = await self._database.rows("jobs.unfinished", list(gpus), limit, person)
         return tuple(map(_unfinished_job, rows))
 
     async def backlog(self) -> dict[str, dict[str, int]]:

@@ -186,6 +186,7 @@ def _value(row: asyncpg.Record) -> ScoreValue:
 
 
 def _score(row: asyncpg.Record) -> Score:
+    ratio, half_width = row["reference_ratio"], row["reference_half_width"]
     return Score(
         submission=SubmissionId(row["submission"]),
         person=PersonId(row["person"]),
@@ -196,6 +197,7 @@ def _score(row: asyncpg.Record) -> Score:
         value=_value(row),
         submitted_at=row["submitted_at"],
         pool=pool_of(row["worker"], row["call"]),
+        vs_reference=None if ratio is None else PairRatio(ratio, half_width),
     )
 
 

@@ -131,9 +131,11 @@ returning pg_notify('podium_progress', submission::text)
 -- name: enter
 with entered as (
     insert into scores (
-        job, submission, task_version, gpu, time_ns, half_width_ns, resolution_ns, claimed_ns
+        job, submission, task_version, gpu, time_ns, half_width_ns, resolution_ns, claimed_ns,
+        reference_ratio, reference_half_width
     )
-    select job, held.submission, held.task_version, held.gpu, $2, $3, $4, $5
+    select job, held.submission, held.task_version, held.gpu, $2, $3, $4, $5,
+        held.reference_ratio, held.reference_half_width
     from confirmations, jsonb_populate_record(null::scores, score) as held
     where confirmations.id = $1 and score is not null
     returning job

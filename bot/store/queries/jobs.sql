@@ -78,8 +78,11 @@ timed as (
     returning reference_times.submission
 ),
 scored as (
-    insert into scores (job, submission, task_version, gpu, time_ns, half_width_ns, resolution_ns, claimed_ns)
-    select ended.id, submission, task_version, gpu, $8, $9, $15, $16
+    insert into scores (
+        job, submission, task_version, gpu, time_ns, half_width_ns, resolution_ns, claimed_ns,
+        reference_ratio, reference_half_width
+    )
+    select ended.id, submission, task_version, gpu, $8, $9, $15, $16, $17, $18
     from ended join submissions on submissions.id = submission
     where $8::float8 is not null and not exists (select from timed)
 ),
@@ -200,15 +203,17 @@ from unnest($1::text[]) with ordinality as asked (gpu, number)
 cross join lateral (
     (
         select jobs.*, row_number() over (order by started_at, id) as position from jobs
-        where state = 'running' and jobs.gpu = asked.gpu order by started_at, id limit $2
+        where state = 'running' and jobs.gpu = asked.gpu order by started_at, id
+        limit case when $3::bigint is null then $2::bigint end
     )
     union all
     (
         select jobs.*, row_number() over (order by priority desc, turn, id) as position from jobs
-        where state = 'queued' and jobs.gpu = asked.gpu order by priority desc, turn, id limit $2
+        where state = 'queued' and jobs.gpu = asked.gpu order by priority desc, turn, id
+        limit case when $3::bigint is null then $2::bigint end
     )
 ) as found
 join submissions on submissions.id = found.submission
 join people on people.id = found.person
-where found.submission > 0
+where found.submission > 0 and (found.position <= $2 or found.person = $3)
 order by asked.number, found.state desc, found.position

@@ -78,6 +78,10 @@ insert into releases (door, person, zip, wish, place)
 select door, person, zip, $3, place from kept
 returning id
 
+-- name: kept_zip
+select zip from releases
+where id = $1 and door = $2 and ended_at is not null and octet_length(zip) > 0
+
 -- name: summary
 select id, person, wish, state, tries, ended_at, octet_length(zip) > 0 as has_zip
 from releases where id = $1 and door = $2

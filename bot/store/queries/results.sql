@@ -14,7 +14,8 @@ order by evaluations.submission, evaluations.gpu collate "C"
 -- name: scores
 select scores.submission, submissions.person, shown_names.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, resolution_ns, claimed_ns, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, resolution_ns, claimed_ns, reference_ratio, reference_half_width,
+    submissions.created_at as submitted_at, worker, call
 from scores join jobs on jobs.id = job
 join submissions on submissions.id = scores.submission
 join shown_names on shown_names.person = submissions.person
@@ -26,7 +27,8 @@ order by upper_ns, scores.submission
 -- name: scores_of
 select scores.submission, submissions.person, shown_names.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, resolution_ns, claimed_ns, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, resolution_ns, claimed_ns, reference_ratio, reference_half_width,
+    submissions.created_at as submitted_at, worker, call
 from submissions
 join scores on scores.submission = submissions.id and scores.gpu = $3
 join jobs on jobs.id = job
@@ -43,6 +45,9 @@ select coalesce(sum(attempts), 0)::bigint as total from entrants where task_vers
 with chosen as (
     select submission from records where task_version = $1 and gpu = $2
     union
+    select scores.submission from entrants join scores on job = best
+    where entrants.task_version = $1 and entrants.gpu = $2
+    union
     -- Whether these are records, their ratios say.
     select submission from confirmations where task_version = $1 and gpu = $2 and ratio is not null
     union
@@ -52,7 +57,8 @@ with chosen as (
 )
 select scores.submission, submissions.person, shown_names.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, resolution_ns, claimed_ns, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, resolution_ns, claimed_ns, reference_ratio, reference_half_width,
+    submissions.created_at as submitted_at, worker, call
 from chosen
 join scores on scores.submission = chosen.submission and scores.gpu = $2
 join jobs on jobs.id = job
@@ -67,7 +73,7 @@ select best.*, shown_names.name as person_name, wanted.version as task_version, 
 from unnest($1::bigint[], $2::text[]) as wanted (version, gpu)
 cross join lateral (
     select scores.submission, submissions.person, board, time_ns, half_width_ns,
-        resolution_ns, claimed_ns,
+        resolution_ns, claimed_ns, reference_ratio, reference_half_width,
         submissions.created_at as submitted_at, worker, call
     from scores join jobs on jobs.id = job
     join submissions on submissions.id = scores.submission
@@ -91,7 +97,8 @@ where entrants.task_version = $1 and entrants.gpu = $2
 -- name: scores_by_job
 select job, scores.submission, submissions.person, shown_names.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, resolution_ns, claimed_ns, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, resolution_ns, claimed_ns, reference_ratio, reference_half_width,
+    submissions.created_at as submitted_at, worker, call
 from scores join jobs on jobs.id = job
 join submissions on submissions.id = scores.submission
 join shown_names on shown_names.person = submissions.person

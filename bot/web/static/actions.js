@@ -100,8 +100,10 @@
           const answer = await fetch(form.dataset.look, { method: "POST", body: data, signal: pending.signal, headers: { Accept: "text/html" } });
           const text = await answer.text();
           const focused = into.contains(document.activeElement) ? document.activeElement.id : "";
-          if (answer.ok) into.innerHTML = text;
-          else if (answer.status === 401) form.dispatchEvent(new Event("signed-out", { bubbles: true }));
+          if (answer.ok) {
+            into.innerHTML = text;
+            into.dispatchEvent(new Event("timed", { bubbles: true }));
+          } else if (answer.status === 401) form.dispatchEvent(new Event("signed-out", { bubbles: true }));
           else if (answer.status === 403) location.reload();
           else into.replaceChildren(Object.assign(document.createElement("p"), { className: "notice bad", textContent: "The preview failed; try again." }));
           const named = into.querySelector("[data-name]");

@@ -147,6 +147,12 @@ class MemoryPublications:
         row.publication = replace(kept, zip=b"")
         return await self.add(NewPublication(door, kept.person, kept.zip, request, kept.place))
 
+    async def kept_zip(self, door: str, publication: PublicationId) -> bytes | None:
+        row = self._rows.get(publication)
+        if row is None or row.door != door or row.ended_at is None:
+            return None
+        return row.publication.zip or None
+
     async def summary(self, door: str, publication: PublicationId) -> PublicationSummary | None:
         row = self._rows.get(publication)
         return None if row is None or row.door != door else _note(row)

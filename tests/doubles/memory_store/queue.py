@@ -250,7 +250,9 @@ class MemoryJobs:
         self._tables.pools[gpu] = Pool(max_running, paused)
         self._tables.announce(gpu)
 
-    async def unfinished(self, gpus: Sequence[str], limit: int) -> tuple[UnfinishedJob, ...]:
+    async def unfinished(
+        self, gpus: Sequence[str], limit: int, person: PersonId | None = None
+    ) -> tuple[UnfinishedJob, ...]:
         found: list[UnfinishedJob] = []
         for gpu in gpus:
             of_gpu = [each for each in self._tables.jobs.values() if each.gpu == gpu]
@@ -259,9 +261,10 @@ class MemoryJobs:
             running.sort(key=lambda job: (job.started_at, job.id))
             queued.sort(key=lambda job: (-job.priority, job.turn, job.id))
             for line in (running, queued):
-                numbered = list(enumerate(line, start=1))[:limit]
                 found += [
-                    self._unfinished_job(*each) for each in numbered if each[1].submission > 0
+                    self._unfinished_job(position, each)
+                    for position, each in enumerate(line, start=1)
+                    if each.submission > 0 and (position <= limit or each.person == person)
                 ]
         return tuple(found)
 

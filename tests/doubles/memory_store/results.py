@@ -21,6 +21,7 @@ from bot.domain.scoring import (
     records,
 )
 from bot.domain.submission import ExclusionKind, NewSubmission
+from bot.domain.times import ratio_in_turn
 from bot.store.postgres.database import storable
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -76,6 +77,7 @@ class MemoryResults:
                         submitted_at=submission.created_at,
                         pool=pool_of(job.worker, job.call),
                         met=self._met(submission.id, gpu),
+                        vs_reference=ratio_in_turn(self._tables.evaluations[job_id].evaluation),
                     )
                 )
         return tuple(sorted(found, key=lambda score: (score.value.upper_ns, score.submission)))
@@ -120,7 +122,8 @@ class MemoryResults:
         some = found[:: max(1, -(-len(found) // most))] if most else ()
         rivals = {rival for each in found for rival, _ in each.met}
         compared = (each for each in found if each.met or each.submission in rivals)
-        shown = {*some, *records(found), *compared}
+        bests = (each.best for each in entrants(found))
+        shown = {*some, *records(found), *bests, *compared}
         return ScoreHistory(tuple(sorted(shown, key=by_submission_time)), len(found))
 
     async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:

@@ -83,7 +83,7 @@ async def test_the_stated_readers_of_a_source_stay_the_same_for_earlier_submissi
     refused = await said(stage.bob, "submission source", id=number)
     assert "when it was submitted its board never showed sources" in refused
     text = (await (await stage.submit(stage.alice, "time_us=9", name="open.py")).final()).text
-    assert "Everyone who sees the board may read your source." in text
+    assert "Everyone who sees the board may read your source, also in exports" in text
     later = int(text.split("#")[1].split()[0])
     source = await (await stage.bob.slash("submission source", id=later)).final()
     assert source.file("open.py").data

@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from bot.domain.accounts import Caller, require_creator
-from bot.domain.board import Board, parse_pins
+from bot.domain.board import Board, parse_pins, show_pins
 from bot.domain.competition import Competition
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
@@ -32,10 +32,12 @@ _MOST_OWN = 50
 
 
 @router.get(_NEW)
-async def form(request: Request, browser: page.SignedIn) -> Response:
+async def form(request: Request, browser: page.SignedIn, check: page.KeptCheck = None) -> Response:
     """Show the form of a new competition, and those that the person may change."""
     require_creator(browser.session.caller)
-    return await _form(request, browser)
+    wanted, kept = await page.begun_with(context_of(request), browser.session.caller, check)
+    typed = {} if wanted is None else {"pools": show_pins(wanted.pins)}
+    return await _form(request, browser, kept | typed)
 
 
 @router.post(f"{_NEW}/look")

@@ -5,7 +5,15 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from bot.domain.accounts import require_creator
-from bot.domain.board import Access, Board, SourceVisibility, Visibility
+from bot.domain.board import (
+    ALL,
+    ANY,
+    Access,
+    Board,
+    SourceVisibility,
+    Visibility,
+    show_pins,
+)
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, PublishRequest
 from bot.services import lookup, submissions
@@ -19,10 +27,11 @@ router = APIRouter(prefix="/create")
 
 
 @router.get("")
-async def form(request: Request, browser: page.SignedIn) -> Response:
+async def form(request: Request, browser: page.SignedIn, check: page.KeptCheck = None) -> Response:
     """Show the form of a new board, the person's own boards, and their checks of the last month."""
     require_creator(browser.session.caller)
-    return await _form(request, browser, {})
+    wanted, kept = await page.begun_with(context_of(request), browser.session.caller, check)
+    return await _form(request, browser, kept | ({} if wanted is None else _settings(wanted)))
 
 
 @router.post("/look")
@@ -89,6 +98,20 @@ async def _preview_values(
         "gpus": gpus,
         "chosen": chosen & set(gpus),
         "task": upload.task,
+    }
+
+
+def _settings(wanted: PublishRequest) -> dict[str, Any]:
+    """Return the settings of a check as they are typed into the form."""
+    access = wanted.access or Access()
+    return {
+        "name": wanted.name or "",
+        "deadline": page.typed_date(wanted.deadline),
+        "visibility": access.visibility.value,
+        "sources": access.source.value,
+        "other_gpus": ", ".join(wanted.gpus),
+        "pools": show_pins(tuple(each for each in wanted.pins if each != (ALL, ANY))),
+        "grader": wanted.grader or "",
     }
 
 
@@ -182,11 +205,13 @@ async def cancel(request: Request, submitted: sessions.SmallForm, number: page.N
 
 
 async def _upload_page(context: WebContext, check: publications.Check) -> str:
-    """Return the page on which the zip of a check is uploaded again."""
+    """Return the page on which the zip of a check is uploaded again, with the zip if it is kept."""
+    kept = f"?check={check.id}" if check.has_zip else ""
     if check.is_competition:
-        return "/create/competition"
+        return f"/create/competition{kept}"
     exists = await context.store.boards.find(check.name) is not None
-    return f"/edit/{check.name}" if exists else "/create"
+    is_create = not exists or (check.is_new and check.has_zip)
+    return f"/create{kept}" if is_create else f"/edit/{check.name}{kept}"
 
 
 @router.post("/checks/{number}/grader")

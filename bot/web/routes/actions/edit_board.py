@@ -27,10 +27,14 @@ _GUEST = re.compile(r"[a-z][a-z-]{0,30}:[^\s:\x00-\x1f\x7f-\x9f]{1,100}")
 
 
 @router.get("")
-async def form(request: Request, browser: page.SignedIn, name: str) -> Response:
+async def form(
+    request: Request, browser: page.SignedIn, name: str, check: page.KeptCheck = None
+) -> Response:
     """Show the forms for everything about the board that can be changed."""
     board = await _own_board(request, browser.session.caller, name)
-    return await _form(request, browser, board)
+    wanted, kept = await page.begun_with(context_of(request), browser.session.caller, check)
+    more: dict[str, Any] = {**kept, "grader": (wanted and wanted.grader) or ""}
+    return await _form(request, browser, board, **more)
 
 
 @router.post("/settings")

@@ -4,18 +4,18 @@ import asyncio
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import PurePath
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import Depends, Path, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from bot.domain import board
-from bot.domain.accounts import require_creator
+from bot.domain.accounts import Caller, require_creator
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.bundle import MAX_PACKED
@@ -24,7 +24,8 @@ from bot.ports import Store
 from bot.reports import blocks, tasks
 from bot.services.publishing.pipeline import under_chosen_grader
 from bot.services.publishing.publish import TaskUpload, read_upload
-from bot.web import errors, rendering, sessions
+from bot.web import errors, publications, rendering, sessions
+from bot.web.context import WebContext, page_of
 from bot.web.moderation import DONE_MESSAGES
 from runners.contract.gpus import gpu_types
 from runners.contract.task import Grader
@@ -57,8 +58,7 @@ async def signed_in(request: Request) -> sessions.Browser:
     """Return the signed-in browser; others are sent to the sign-in page."""
     browser = await sessions.browser_of(request)
     if browser is None:
-        query = f"?{request.url.query}" if request.url.query else ""
-        location = f"/sign-in?next={quote(request.url.path + query, safe='')}"
+        location = f"/sign-in?next={quote(page_of(request), safe='')}"
         raise HTTPException(HTTPStatus.SEE_OTHER, headers={"Location": location})
     return browser
 
@@ -164,6 +164,21 @@ async def kept_zip(fields: sessions.Fields, name: str) -> dict[str, str]:
     return {"kept_name": file.name, "kept_data": base64.b64encode(file.content).decode()}
 
 
+KeptCheck = Annotated[int | None, Query(alias="check", ge=1, le=2**53)]
+"""A check that published nothing, whose zip and settings a form begins with."""
+
+
+async def begun_with(
+    context: WebContext, caller: Caller, check: int | None
+) -> tuple[PublishRequest | None, dict[str, str]]:
+    """Return the settings and the zip with which a form begins; none without a check."""
+    if check is None:
+        return None, {}
+    request, data = await publications.kept_upload(context, caller, check)
+    name = f"{request.zip_name or request.name or 'task'}.zip"
+    return request, {"kept_name": name, "kept_data": base64.b64encode(data).decode()}
+
+
 def gpus_of_form(fields: sessions.Fields) -> tuple[str, ...]:
     """Return the GPU types that were ticked or typed."""
     typed = fields.text("other_gpus").replace(",", " ").split()
@@ -177,7 +192,7 @@ def pins_of(fields: sessions.Fields) -> board.Pins:
 
 def typed_date(moment: datetime | None) -> str:
     """Return a date as it is typed into a form; empty without one."""
-    return "" if moment is None else show_deadline(moment)
+    return "" if moment is None else show_deadline(moment.astimezone(UTC))
 
 
 def deadline_of(fields: sessions.Fields) -> datetime | None:

@@ -23,7 +23,7 @@ _LINK = "/sign-in/link"
 _PENDING_COOKIE = "podium-sign-in"
 _PENDING_S = 600
 _LONGEST = 200
-Next = Annotated[str | None, Query(alias="next", max_length=2000)]
+Next = Annotated[str | None, Query(alias="next")]
 
 
 @router.get("/sign-in")
@@ -40,7 +40,7 @@ async def link_page(
 ) -> Response:
     """Show the page of `podium up`'s link; only its button uses it, because previews open links."""
     _require_local(request)
-    values = {"title": "Sign in", "key": key}
+    values = {"title": "Sign in", "key": key, "back": "/"}
     return await show(request, None, "actions/sign_in_by_link.html", values)
 
 
@@ -52,13 +52,14 @@ async def sign_in_with_link(request: Request) -> Response:
     context = context_of(request)
     async with sessions.read_form(request) as fields:
         key = fields.text("key")
+    _, target = _pending_sign_in(request)
     try:
         token = await sign_in_by_link(
             context.store, context.clock, context.sign_in_links, key, label=_label(request)
         )
     except UserError as error:
-        return await _form(request, "/", error)
-    return await _signed_in(request, token, "/")
+        return await _form(request, target, error)
+    return await _signed_in(request, token, target)
 
 
 @router.post("/sign-in")
@@ -93,17 +94,21 @@ async def redirect_to_discord(request: Request, target: Next = None) -> Response
     state = sessions.new_state()
     response = RedirectResponse(identities.page(state, callback), HTTPStatus.SEE_OTHER)
     response.headers["Cache-Control"] = "no-store"
-    pending = json.dumps([state, sessions.local_path(target)]).encode()
+    _set_pending(request, response, state, sessions.local_path(target))
+    return response
+
+
+def _set_pending(request: Request, response: Response, state: str, target: str) -> None:
+    """Store in the browser where the sign-in leads, and the state, which Discord returns."""
     response.set_cookie(
         _PENDING_COOKIE,
-        base64.urlsafe_b64encode(pending).decode(),
+        base64.urlsafe_b64encode(json.dumps([state, target]).encode()).decode(),
         max_age=_PENDING_S,
         path="/sign-in",
         secure=sessions.is_https(request),
         httponly=True,
         samesite="lax",
     )
-    return response
 
 
 @router.get(_CALLBACK)
@@ -124,11 +129,7 @@ async def discord_callback(
         return await _form(request, target, refused)
     identity = await identities.confirmed(code, callback)
     token = await sign_in_as(context.store, context.clock, identity, _label(request))
-    response = await _signed_in(request, token, target)
-    response.delete_cookie(
-        _PENDING_COOKIE, path="/sign-in", secure=sessions.is_https(request), httponly=True
-    )
-    return response
+    return await _signed_in(request, token, target)
 
 
 @router.post("/sign-out")
@@ -155,10 +156,14 @@ async def _form(request: Request, target: str, fault: UserError | None = None) -
     values = {
         "title": "Sign in",
         "next": target,
+        "back": target,
         "by_discord": context_of(request).identities is not None,
         "is_here": is_here(request),
     }
-    return await show(request, None, "actions/sign_in.html", values, fault=fault)
+    response = await show(request, None, "actions/sign_in.html", values, fault=fault)
+    if is_here(request):  # for the link that `podium up` prints
+        _set_pending(request, response, "", target)
+    return response
 
 
 async def _signed_in(request: Request, token: NewToken, target: str) -> Response:
@@ -169,6 +174,9 @@ async def _signed_in(request: Request, token: NewToken, target: str) -> Response
         await sign_out(context_of(request).store, session.person.id, session.token.id)
     response = redirect(target)
     sessions.set_cookie(request, response, token)
+    response.delete_cookie(
+        _PENDING_COOKIE, path="/sign-in", secure=sessions.is_https(request), httponly=True
+    )
     return response
 
 

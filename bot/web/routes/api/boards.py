@@ -23,7 +23,7 @@ from bot.domain.records import FailedRun
 from bot.domain.scoring import ScoreValue, Standing
 from bot.domain.tasks.grading import not_run
 from bot.domain.tasks.template import shown_files, template_of
-from bot.domain.times import speed_up
+from bot.domain.times import speed_up_over
 from bot.reports.standings import standings_csv
 from bot.services import boards, lookup
 from bot.services.finals import finals_of
@@ -299,7 +299,7 @@ async def _standings_answer(leaderboard: BoardStandings) -> api.StandingsAnswer:
 
 def _entry(entry: Standing, reference: ScoreValue | None) -> api.StandingBody:
     score = entry.score
-    faster = None if reference is None else speed_up(reference, score.value)
+    faster = speed_up_over(reference, score)
     return api.StandingBody(
         rank=entry.rank,
         person=score.person_name,
@@ -308,6 +308,7 @@ def _entry(entry: Standing, reference: ScoreValue | None) -> api.StandingBody:
         vs_reference=None if faster is None else faster.factor,
         vs_reference_low=None if faster is None else faster.low,
         vs_reference_high=None if faster is None else faster.high,
+        vs_reference_in_turn=score.vs_reference is not None,
         attempts=entry.attempts,
         submission=score.submission,
         submitted_at=score.submitted_at,

@@ -22,7 +22,7 @@ from bot.reports.confirmations import final_table, pending_table
 from bot.reports.standings import absent_table, first_names, gaps, standings_notes, standings_table
 from bot.services import lookup
 from bot.services.history import submission_history
-from bot.services.standings import board_standings, ranks_at, scaling
+from bot.services.standings import MAX_HISTORY, board_standings, ranks_at, scaling
 from bot.web import auth, plots, rendering
 from bot.web.context import WebContext, context_of
 from bot.web.markup import highlighted, statement
@@ -110,10 +110,11 @@ async def _values(
     shown = await _standings(context, viewer, board, query)
     past = await _past(context, viewer, name)
     address = {"gpu": shown.gpu, "version": query.version, "person": query.person}
+    position = query.model_dump(include={"sort", "page"}, exclude_defaults=True, mode="json")
     return {
         "title": f"{board.name} on {shown.gpu}",
         "board": board,
-        "back": f"/boards/{quote(board.name)}?{rendering.query({'gpu': shown.gpu})}",
+        "back": f"/boards/{quote(board.name)}?" + rendering.query(address | position),
         "events": f"/boards/{quote(board.name)}/events?"
         + rendering.query(address | {"sort": query.sort.value, "page": query.page}),
         "leaderboard": shown,
@@ -121,6 +122,7 @@ async def _values(
         "query": query,
         "now": context.clock.now(),
         "notes": list(standings_notes(shown)),
+        "whole_season": MAX_HISTORY,
         "live": await _live(context, viewer, shown, query),
         "past": list(zip(past, history.history_table(past).rows, strict=True)),
         **await _task_values(board, definition),

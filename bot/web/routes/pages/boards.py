@@ -19,7 +19,7 @@ from bot.services.competitions import competition_standings, visible_competition
 from bot.services.history import gallery
 from bot.services.standings import leaderboard, task_version
 from bot.web import auth, markup, rendering
-from bot.web.context import WebContext, context_of, is_here
+from bot.web.context import WebContext, context_of, is_here, page_of
 
 router = APIRouter()
 _MOST_LISTED = 10
@@ -113,6 +113,7 @@ async def competition(request: Request, name: str, viewer: auth.AnyViewer) -> Re
         overall = overall_table(found, shown)
         values = {
             "title": found.competition.name,
+            "back": page_of(request).partition("?")[0],
             "competition": found.competition,
             "schedule": sorted(found.competition.boards, key=_closes),
             "dates": dates_line(found.competition, now),

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.domain.accounts import Person, require_admin
+from bot.domain.accounts import Caller, Person, require_admin
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.records import ComparedSubmission, SubmissionComparison
@@ -72,15 +73,35 @@ async def comparison(
     """Show the results of both, the older on the left, and where their sources differ."""
     context, other = context_of(request), _number_in(query.other)
     numbers = sorted((number, other), reverse=query.swap)
-    sources = [await source(context.store, context.clock, viewer, each) for each in numbers]
+    sources = []
+    for each in numbers:
+        try:
+            sources.append(await source(context.store, context.clock, viewer, each))
+        except UserError as error:
+            if error.code != "hidden-source" or not rendering.wants_page(request):
+                raise
+            return await _refusal(request, viewer, each, error)
     swapped = rendering.query({"with": other, "swap": None if query.swap else "1"})
     values = await _values(context, number, sources)
-    here = f"/submissions/{number}/compare"
-    values |= {
-        "swapped": f"{here}?{swapped}",
-        "back": f"{here}?{rendering.query({'with': other, 'swap': '1' if query.swap else None})}",
-    }
+    values["swapped"] = f"/submissions/{number}/compare?{swapped}"
     return await rendering.page(request, viewer, "comparison.html", values)
+
+
+async def _refusal(
+    request: Request, viewer: Caller, hidden: SubmissionId, error: UserError
+) -> Response:
+    """Return the refusal of a source as a page, with a link to where an admin can look at it."""
+    page = f"/submissions/{hidden}"
+    values = {
+        "title": HTTPStatus.FORBIDDEN.phrase,
+        "status": int(HTTPStatus.FORBIDDEN),
+        "detail": error.message,
+        "link": (f"{page}#moderation", "Look at the source")
+        if viewer.sees_all
+        else (page, "View submission"),
+    }
+    shown = await rendering.render_page(request, viewer, "error.html", values)
+    return rendering.page_response(request, shown, HTTPStatus.FORBIDDEN)
 
 
 @router.post("/{number}/compare")

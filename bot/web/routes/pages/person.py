@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 
 from bot.domain.ids import PersonId
-from bot.domain.times import ordinal, show_score, show_speed_up
+from bot.domain.times import describe_speed_up, show_score, speed_up_over
 from bot.reports import blocks, charts, history
+from bot.reports.standings import rank_among
 from bot.services.history import PersonProfile, PersonStanding, person_profile
 from bot.web import auth, plots, rendering
 from bot.web.context import context_of
@@ -31,6 +32,7 @@ async def person(
         profile = await person_profile(context.store, viewer, PersonId(number))
         forms = await moderation_of(request, profile.person)
         values = {**_values(profile, context.clock.now()), "moderation": forms}
+        values["back"] = f"/people/{number}"
         return await rendering.render_page(request, viewer, "person.html", values)
 
     if viewer.sees_all:  # the forms of an admin belong to one session
@@ -73,7 +75,7 @@ def _trends(profile: PersonProfile) -> Iterator[blocks.Chart]:
 def _cells(place: PersonStanding) -> tuple[str, str, str]:
     """Return the rank with the total, the time, and the speedup over the reference if known."""
     own = place.own
-    value = own.standing.score.value
-    gain = "" if own.reference is None else show_speed_up(own.reference, value)
-    rank = f"{ordinal(own.standing.rank)} of {own.entries}"
-    return rank, show_score(value), gain
+    faster = speed_up_over(own.reference, own.standing.score)
+    gain = "" if faster is None else describe_speed_up(faster)
+    rank = rank_among(own.standing.rank, own.entries, shared=own.shared)
+    return rank, show_score(own.standing.score.value), gain

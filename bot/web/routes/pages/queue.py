@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from bot.domain.board import Board, Viewer
+from bot.domain.board import NOBODY, Board, Viewer
 from bot.reports import admin
 from bot.reports.blocks import Block, Table
 from bot.services import operations
@@ -11,6 +11,8 @@ from bot.web import auth, rendering
 from bot.web.context import WebContext, context_of
 
 router = APIRouter()
+OWN_FRESH_S = 5.0
+"""How long a list with jobs far back in the queue is reused, because all of it is numbered."""
 
 
 @router.get("/queue")
@@ -45,7 +47,11 @@ async def _part(context: WebContext, viewer: Viewer) -> rendering.Part:
 
     The jobs are read once for all viewers, and rendered once for all who may see the same jobs.
     """
-    jobs = await context.cache.get("queue-jobs", rendering.TICK_S, lambda: _jobs(context))
+    pools = await context.cache.get(
+        "queue-pools", rendering.TICK_S, lambda: operations.gpu_queues(context.store)
+    )
+    most = max((count for each in pools for count in (each.running, each.queued)), default=0)
+    jobs = await _jobs(context, viewer, is_cut=most > operations.LISTED_JOBS)
     known = tuple(operations.may_know(viewer, each) for each in jobs)
     notice, pauses = await context.cache.get("pauses", rendering.TICK_S, lambda: _pauses(context))
     paused = tuple((each.name, why) for each, why in pauses if each.visible_to(viewer))
@@ -57,7 +63,7 @@ async def _part(context: WebContext, viewer: Viewer) -> rendering.Part:
             operations.number_workers(alive, operations.NAMELESS), context.clock.now()
         )
         values = {
-            "pools": await operations.gpu_queues(context.store),
+            "pools": pools,
             "workers": [_without_last_seen(each) for each in workers.blocks],
             "jobs": list(zip(jobs, known, strict=True)),
             "own": own,
@@ -68,12 +74,23 @@ async def _part(context: WebContext, viewer: Viewer) -> rendering.Part:
         return rendering.render("parts/queue.html", values), False
 
     return await context.cache.get(
-        ("queue", jobs, known, own, notice, paused), rendering.TICK_S, make
+        ("queue", pools, jobs, known, own, notice, paused), rendering.TICK_S, make
     )
 
 
-async def _jobs(context: WebContext) -> tuple[operations.JobEstimate, ...]:
-    return await operations.job_estimates(context.store, context.clock)
+async def _jobs(
+    context: WebContext, viewer: Viewer, *, is_cut: bool
+) -> tuple[operations.JobEstimate, ...]:
+    """Return the listed jobs; if some are cut off, also all of the viewer's own."""
+    store, clock, person = context.store, context.clock, viewer.person
+    if is_cut and person != NOBODY and await store.jobs.unfinished_of(person):
+        key = ("queue-jobs", person)
+        return await context.cache.get(
+            key, OWN_FRESH_S, lambda: operations.job_estimates(store, clock, person)
+        )
+    return await context.cache.get(
+        "queue-jobs", rendering.TICK_S, lambda: operations.job_estimates(store, clock)
+    )
 
 
 async def _pauses(context: WebContext) -> tuple[str | None, tuple[tuple[Board, str], ...]]:

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from bot.domain.board import Board, Viewer
+from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.leaderboard import Season, SeasonRun
 from bot.reports.charts import describe_chart, season_chart
 from bot.reports.escaping import one_line
+from bot.services.history import with_own_runs
 from bot.services.lookup import find_board
 from bot.services.standings import season
 from bot.web import auth, plots, rendering
@@ -53,6 +54,7 @@ async def season_page(
         "records": found.compared_records[: -_MOST_ROWS - 1 : -1],
         "runs": found.compared_runs[: -_MOST_ROWS - 1 : -1],
         "total": found.total,
+        "sampled": not found.is_whole,
         "shows_sources": plot.shows_sources or viewer.sees_all,
         "own": viewer.person,
     }
@@ -76,17 +78,33 @@ async def season_data(
 
 
 async def _season(context: WebContext, viewer: Viewer, board: Board, gpu: str | None) -> _Plot:
-    """Return the season, which is read once for all viewers who may see the board."""
+    """Return the season, which is read once for all viewers who may see the board.
+
+    A sample of a long season has every run of the viewer in addition.
+    """
+    is_open = board.is_open(context.clock.now())
+    shown = board.access.shows_sources(is_open=is_open, consent=board.access.source)
 
     async def make() -> _Plot:
         found = await season(context.store, context.clock, viewer, board.name, gpu=gpu)
-        is_open = board.is_open(context.clock.now())
-        shown = board.access.shows_sources(is_open=is_open, consent=board.access.source)
-        values = as_data(found, shows_sources=shown)
-        data = json.dumps(values, separators=(",", ":")).encode()
-        return _Plot(found, shown, data, gzip.compress(data, mtime=0))
+        return _plot(found, shows_sources=shown)
 
-    return await context.cache.get(("season", board, gpu), FRESH_S, make)
+    everyones = await context.cache.get(("season", board, gpu), FRESH_S, make)
+    if everyones.season.is_whole or viewer.person == NOBODY:
+        return everyones
+
+    async def make_own() -> _Plot:
+        found = await with_own_runs(context.store, everyones.season, viewer.person)
+        return _plot(found, shows_sources=shown)
+
+    key = ("season", board, gpu, everyones.season.until, viewer.person)
+    return await context.cache.get(key, FRESH_S, make_own)
+
+
+def _plot(found: Season, *, shows_sources: bool) -> _Plot:
+    values = as_data(found, shows_sources=shows_sources)
+    data = json.dumps(values, separators=(",", ":")).encode()
+    return _Plot(found, shows_sources, data, gzip.compress(data, mtime=0))
 
 
 def as_data(found: Season, *, shows_sources: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -79,9 +79,22 @@ def test_an_opening_date_that_has_passed_is_none_any_more() -> None:
 @pytest.mark.parametrize("source", SourceVisibility)
 def test_only_a_board_with_a_deadline_speaks_of_it_as_certain(source: SourceVisibility) -> None:
     with_end, without = source.statement(NOON), source.statement(None)
-    assert "After the deadline" not in without
+    assert "Until the deadline" not in without
     if source is SourceVisibility.AFTER_DEADLINE:
-        assert with_end.startswith("After the deadline, everyone who sees the board may read")
-        assert without.startswith("Only you and admins may read your source. If the board")
+        assert with_end.startswith("Until the deadline, only you, admins, and the board's creator")
+        assert without.startswith("Only you, admins, and the board's creator in exports")
     else:
         assert with_end == without
+
+
+@pytest.mark.parametrize("deadline", [None, NOON])
+@pytest.mark.parametrize("source", SourceVisibility)
+def test_who_may_read_a_source_is_one_sentence_that_names_each_reader(
+    source: SourceVisibility, deadline: datetime | None
+) -> None:
+    words = source.statement(deadline)
+    assert words.count(".") == 1
+    assert ("exports" in words) == (source is not SourceVisibility.NEVER)
+    assert ("everyone who sees the board" in words.lower()) == (
+        source is not SourceVisibility.NEVER
+    )

@@ -2,8 +2,16 @@
 
 import pytest
 
-from bot.domain.scoring import ScoreValue
-from bot.domain.times import show_change, show_gap, show_score, show_speed_up
+from bot.domain.scoring import PairRatio, ScoreValue
+from bot.domain.times import (
+    describe_speed_up,
+    show_change,
+    show_gap,
+    show_score,
+    show_speed_up,
+    speed_up_over,
+)
+from tests.doubles.factories import make_score
 
 
 @pytest.mark.parametrize(
@@ -55,3 +63,18 @@ def test_a_difference_is_a_percentage_and_from_twice_on_a_factor(
 )
 def test_a_gap_without_a_name_is_short(time_ns: float, gap: str) -> None:
     assert show_gap(time_ns, 100.0) == gap
+
+
+def test_the_speedup_over_the_reference_is_by_turns_if_known() -> None:
+    reference = ScoreValue(990.0, 5.0)
+    apart, in_turn = (
+        make_score(1, 1_000.0, 5.0, vs_reference=each) for each in (None, PairRatio(0.96, 0.01))
+    )
+    for value in (reference, None):
+        faster = speed_up_over(value, in_turn)
+        assert faster is not None
+        assert describe_speed_up(faster) == "1.04x (1.03 to 1.05)"
+    faster = speed_up_over(reference, apart)
+    assert faster is not None
+    assert describe_speed_up(faster) == "0.990x (0.980 to 1.000)"
+    assert speed_up_over(None, apart) is None

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from bot.domain.leaderboard import BoardStandings, OwnStanding, Placement
-from bot.domain.scoring import ScoreValue, Standing
+from bot.domain.scoring import PairRatio, ScoreValue, Standing
 from bot.reports.cards import CardRow, board_card, person_card, submission_card
 from tests.doubles.factories import make_board, make_score
 
@@ -27,6 +27,20 @@ def test_a_board_has_its_first_three_with_their_gaps() -> None:
     assert board_card(shown(())).rows == ()
 
 
+def test_the_first_place_is_compared_with_the_reference_in_turn() -> None:
+    first = Standing(1, replace(FIRST, vs_reference=PairRatio(0.5, 0.01)), 1)
+    apart = ScoreValue(3_200.0, 1.0)
+    card = board_card(replace(shown((first,)), reference=apart))
+    assert card.rows[0].remark == "2.0x vs reference"
+    place = Placement("H100", FIRST.value, 1, False, 7, True, False, apart)  # noqa: FBT003
+    for each, remark in (
+        (place, "3.2x vs reference"),
+        (replace(place, vs_reference=first.score.vs_reference), "2.0x vs reference"),
+        (replace(place, reference=None), ""),
+    ):
+        assert submission_card("", "sort", "Passed", (each,)).rows[0].remark == remark
+
+
 def test_a_submission_has_its_ranks_or_how_it_ended() -> None:
     ahead = Standing(1, FIRST, 1)
     place = Placement("H100", SECOND.value, 2, True, 7, True, False, ahead=ahead)  # noqa: FBT003
@@ -42,4 +56,5 @@ def test_a_person_has_their_best_places() -> None:
     assert card.above == "Ranked on 1 board"
     assert len(card.rows) == 3
     assert (card.rows[0].place, card.rows[0].remark) == ("4", "of 9")
+    assert person_card("Ada", [(make_board(), replace(own, shared=True))]).rows[0].place == "4="
     assert person_card("Ada", ()).above == ""

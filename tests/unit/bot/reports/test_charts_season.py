@@ -36,4 +36,7 @@ def test_the_best_time_falls_in_steps_and_holds_to_the_end() -> None:
 def test_a_series_with_a_part_of_the_runs_says_so() -> None:
     chart = season_chart(season(make_score(1, 9000), make_score(2, 8000), total=40_000))
     assert isinstance(chart, Chart)
-    assert [each.name for each in chart.series] == ["best so far", "ranked runs (2 of 40,000)"]
+    assert [each.name for each in chart.series] == [
+        "best so far",
+        "sample of ranked runs (2 of 40,000)",
+    ]

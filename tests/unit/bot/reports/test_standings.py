@@ -8,7 +8,14 @@ from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import PairRatio, ScoreValue, Standing
 from bot.reports.blocks import Table, Text, Tone
-from bot.reports.standings import gaps, page_notes, standings_notes, standings_report
+from bot.reports.short import standings_pages
+from bot.reports.standings import (
+    gaps,
+    page_notes,
+    standings_csv,
+    standings_notes,
+    standings_report,
+)
 from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
@@ -95,6 +102,26 @@ def test_a_speed_up_over_the_reference_has_its_interval() -> None:
     reference = ScoreValue(32_000.0, 100.0, 1_500.0)
     table = _tables(_standings(entries=entries, reference=reference))["standings"]
     assert table.rows[0][3] == "3.2x (2.8 to 3.7)"
+
+
+def test_a_reference_that_was_timed_in_turn_decides_the_speedup() -> None:
+    in_turn = make_score(1, 1_000.0, 5.0, vs_reference=PairRatio(0.96, 0.01))
+    apart, reference = make_score(2, 2_000.0, 5.0), ScoreValue(990.0, 5.0)
+    alone = _standings(entries=rank([in_turn]))
+    assert _tables(alone)["standings"].columns[3].name == "vs reference"
+    both = _standings(entries=rank([in_turn, apart]), reference=reference)
+    for leaderboard, cells in (
+        (alone, ["1.04x (1.03 to 1.05)"]),
+        (both, ["1.04x (1.03 to 1.05)", "~0.49x (0.49 to 0.50)"]),
+    ):
+        assert [row[3] for row in _tables(leaderboard)["standings"].rows] == cells
+        notes = [note.text for note in standings_notes(leaderboard)]
+        assert "vs reference: timed in turn with it (~: by its own run)" in notes
+    line = "1.04x (1.03 to 1.05) vs reference, timed in turn with it"
+    assert gaps(both, both.entries[0]) == (line,)
+    assert Text(f"1st: {line}", Tone.QUIET) in standings_pages(both)[0].blocks
+    csv = standings_csv([both]).splitlines()
+    assert [each.rpartition(",")[2] for each in csv] == ["vs_reference_in_turn", "True", "False"]
 
 
 def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -227,6 +228,10 @@ async def test_an_error_page_knows_who_is_signed_in(door: WebContext) -> None:
     assert wrong.status_code == 422
     assert "“leaderboard” cannot have this value" in wrong.text
     assert "/sign-in" in (await Browser(door).get("/nothing")).text
+    assert 'href="/admin"' not in wrong.text
+    found = (await (await admin_of(door)).get("/nothing")).text
+    assert '<a href="/create">Create</a>' in found
+    assert '<a href="/admin">Admin</a>' in found
 
 
 async def test_the_form_says_what_the_heading_chose_and_what_is_left(
@@ -239,7 +244,7 @@ async def test_the_form_says_what_the_heading_chose_and_what_is_left(
     assert 'value="vectoradd" selected' in looked.text
     assert 'value="H100" checked' in looked.text
     assert 'value="CPU" checked' not in looked.text
-    assert place.board.access.source.statement(place.board.deadline) in looked.text
+    assert place.board.access.source.statement(place.board.deadline) in unescape(looked.text)
     plain = {"earlier_board": "vectoradd", "earlier_gpu": "CPU"}
     kept = await ada.post("/submit/look", plain, file=FILE)
     assert '<option value="vectoradd" selected>' in kept.text
@@ -503,7 +508,7 @@ async def test_a_home_without_boards_says_what_its_reader_can_do(
 ) -> None:
     await place.store.boards.delete(place.board.id)
     readers = (
-        (Browser(door), "There are no public boards yet.", "/sign-in"),
+        (Browser(door), "There are no public boards yet.", "/sign-in?next=/"),
         (await admin_of(door), "There are no boards yet.", "/create"),
     )
     for browser, words, address in readers:

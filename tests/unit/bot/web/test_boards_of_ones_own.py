@@ -137,6 +137,40 @@ async def disputed(door: WebContext, browser: Browser, page: str) -> str:
     return unescape(await browser.text(page))
 
 
+async def test_the_zip_and_the_settings_of_a_failed_or_cancelled_check_are_used_again(
+    door: WebContext,
+) -> None:
+    carol, eve = await creator(door), await creator(door, "eve")
+    wrong = {name.replace(".", "__"): RIGHT for name in scaffold("double") if "wrong" in name}
+    fields = {
+        "name": "doubling", "gpu": "CPU", "visibility": "private", "sources": "never",
+        "deadline": "2099-01-31 18:00 Europe/Berlin",
+    }  # fmt: skip
+    failed = await carol.post("/create", fields, file=packed(**wrong))
+    told = await checked(door, carol, failed.headers["Location"])
+    assert "Nothing was published" in told
+    assert (
+        f'href="/create?check={failed.headers["Location"].rpartition("/")[2]}">Check again' in told
+    )
+    cancelled = await carol.post("/create", fields, file=packed())
+    await carol.post(f"{cancelled.headers['Location']}/cancel")
+    told = await checked(door, carol, cancelled.headers["Location"])
+    assert "was cancelled" in told
+    (again,) = re.findall(r'href="(/create\?check=\d+)">Check again</a>', told)
+    form = await carol.text(again)
+    assert ".zip is kept" in form
+    for value in ("doubling", "2099-01-31 17:00 UTC", "CPU"):
+        assert f'value="{value}"' in form
+    assert 'value="private" checked' in form
+    assert (await eve.get(again)).status_code == 404
+    kept = dict(re.findall(r'name="(kept_(?:name|data))" value="([^"]+)"', form))
+    sent = await carol.post("/create", fields | kept)
+    told = await checked(door, carol, sent.headers["Location"])
+    assert "doubling on CPU is published." in told
+    assert "Check again" not in told
+    assert "no longer kept" not in told
+
+
 async def test_after_a_check_whose_graders_disagree_a_button_goes_on_with_the_same_zip(
     door: WebContext,
 ) -> None:

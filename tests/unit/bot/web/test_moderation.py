@@ -197,7 +197,13 @@ async def test_an_admin_compares_with_a_hidden_source_only_on_the_record(
     path, root = f"{submission}/compare", await admin_of(door, "root")
     answer = await root.get(f"{path}?with={other}")
     assert (answer.status_code, "which is recorded" in answer.text) == (403, True)
+    assert f'<a class="button primary" href="{submission}#moderation">' in answer.text
+    assert "`" not in answer.text
+    assert "/admin submission" not in answer.text
     mallory, _ = await signed_in(door, "mallory")
+    answer = await mallory.get(f"{path}?with={other}")
+    assert answer.status_code == 403
+    assert f'<a class="button primary" href="{submission}">View submission</a>' in answer.text
     refused = await mallory.post(path, {"with": str(other), "reason": "curious"})
     assert refused.status_code == 403
     assert not [each for each in await recorded(door) if each[0] == "look"]

@@ -16,8 +16,11 @@ from bot.domain.board import Access, SourceVisibility
 from bot.ports.outside import ServiceConnection
 from bot.reports.submission import VERDICT_WORDS
 from bot.web.routes.pages import board, comparison
+from runners.contract.comparison import Ratio
+from runners.contract.evaluation import CaseKind
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.exhibition import HOSTILE, Exhibition, make_exhibition
+from tests.doubles.factories import make_case, make_measurement
 from tests.doubles.memory_store import MemoryStore
 
 _WAYS: dict[Exhibition, httpx.ASGITransport] = {}
@@ -411,6 +414,20 @@ async def test_the_queue_names_no_private_board_of_others(shown: Exhibition) -> 
     assert own.count('class="mine"') == own.count(">you</span>") >= 1
 
 
+async def test_the_queue_lists_all_jobs_of_the_viewer_however_far_back(
+    shown: Exhibition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.services.operations.LISTED_JOBS", 1)
+    for who in ("Hedy", "Ken"):
+        await shown.submit(who, "vectoradd", ("A100",))
+    own = await shown.submit("John", "vectoradd", ("A100",))
+    for viewer, is_listed in (("John", True), ("Ada", False), (None, False)):
+        text = (await asked(shown, "/queue", viewer)).text
+        assert (f">#{own.id}</a>" in text) == is_listed
+        assert ("are listed, and all of yours." in text) == (viewer in {"John", "Ada"})
+        assert '<span class="badge">waiting, 3</span>' not in text or is_listed
+
+
 def test_json_in_a_page_cannot_end_its_script() -> None:
     from bot.web.rendering import environment  # noqa: PLC0415
 
@@ -531,3 +548,26 @@ async def test_a_card_says_what_the_task_is_about_and_cards_are_filtered(shown: 
     assert 'href="/boards/empty"' not in (await asked(shown, "/?gpu=A100")).text
     assert 'href="/boards/empty"' not in (await asked(shown, "/?q=vectoradd")).text
     assert "No open board matches." in (await asked(shown, "/?q=%3Cb%3E")).text
+
+
+async def test_one_speedup_over_the_reference_is_on_every_page(shown: Exhibition) -> None:
+    """Ada and Grace share the first rank; the reference ran in turn with Ada's kernel."""
+    ratio = Ratio(ratio=0.5, half_width=0.01, rounds=5)
+    for who, update in (("Ada", {"vs_reference": ratio}), ("Grace", {})):
+        await shown.submit(who, "empty", ("CPU",))
+        timed = make_measurement().model_copy(update=update)
+        number = await shown.judge("CPU", cases=(make_case(CaseKind.BENCHMARK, measurement=timed),))
+        if who == "Ada":
+            found = (await asked(shown, f"/submissions/{number}")).text
+            assert "2.0x vs reference, timed in turn with it" in found
+    board = (await asked(shown, "/boards/empty?gpu=CPU", "Ada")).text
+    assert ">2.0x</td>" in board
+    assert "2.0x vs reference, timed in turn with it" in board
+    person = (await asked(shown, f"/people/{shown.people['Ada']}")).text
+    assert 'title="timed in turn with it">2.0x</td>' in person
+    assert ">1st (shared) of 2</span>" in person
+    api = await through(shown).get("/api/v1/leaderboards/empty/standings?gpu=CPU")
+    told = {each["person"]: each for each in api.json()["leaderboards"][0]["entries"]}
+    names = "vs_reference", "vs_reference_in_turn"
+    assert [told["Ada"][name] for name in names] == [2.0, True]
+    assert [told["Grace"][name] for name in names] == [None, False]

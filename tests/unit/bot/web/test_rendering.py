@@ -79,7 +79,7 @@ def test_gzip_is_sent_to_those_alone_who_want_it(accepted: str, zipped: bool) ->
 )
 def test_a_browser_gets_a_page_of_what_went_wrong(path: str, accept: str, is_page: bool) -> None:  # noqa: FBT001
     told = problem(HTTPStatus.NOT_FOUND, "unknown-board", "no <board>", {"Retry-After": "3"})
-    shown = as_page(request(path, accept=accept), told)
+    shown = as_page(request(path, accept=accept), told, {})
     assert shown.status_code == 404
     assert shown.headers["retry-after"] == "3"
     if is_page:

@@ -3,7 +3,9 @@
 import base64
 import re
 from datetime import timedelta
+from html import unescape
 
+import httpx
 import pytest
 
 from bot.domain.accounts import TokenScope
@@ -12,8 +14,8 @@ from bot.web.context import WebContext
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
-from tests.doubles.agents import make_door
-from tests.doubles.browsers import Browser, signed_in
+from tests.doubles.agents import application, make_door
+from tests.doubles.browsers import HOME, SAME_ORIGIN, Browser, signed_in
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
@@ -39,6 +41,57 @@ async def test_signing_in_returns_to_the_page(door: WebContext) -> None:
         "/sign-in?next=/boards/vectoradd%3Fgpu%3DCPU"
     ]
     assert 'href="/sign-in?next=/queue"' in await stranger.text("/queue")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/?q=sort&gpu=H100",
+        "/?q=" + "%F0%9F%9A%80" * 100,
+        "/boards/vectoradd?gpu=CPU&version=1&person=ada&page=2&sort=who",
+        "/boards/vectoradd/season?gpu=CPU",
+        "/competitions?after=Cup",
+        "/submissions/999999/compare?with=3&swap=1",
+        "/nothing?a=%2F%2Fevil.example",
+    ],
+)
+async def test_signing_in_returns_to_the_page_with_its_whole_query(
+    door: WebContext, path: str
+) -> None:
+    stranger = Browser(door)
+    (link,) = re.findall(r'href="(/sign-in[^"]*)"', (await stranger.get(path)).text)
+    there = await stranger.text(unescape(link))
+    (target,) = re.findall(r'name="next" value="([^"]*)"', there)
+    assert unescape(target) == path
+    assert f'href="{link}"' in there, "the page itself leads there too"
+
+
+async def test_signing_in_after_a_refused_form_returns_to_the_form(door: WebContext) -> None:
+    stranger = Browser(door)
+    for sender, target in (
+        ("http://podium.test/submissions/3?a=1", "/submissions/3%3Fa%3D1"),
+        ("http://[", "/"),
+        (None, "/"),
+    ):
+        headers = SAME_ORIGIN if sender is None else {**SAME_ORIGIN, "Referer": sender}
+        refused = await stranger.client.post("/submit/3/cancel", headers=headers)
+        assert refused.status_code == 401
+        assert f'href="/sign-in?next={target}"' in refused.text
+
+
+async def test_the_link_of_this_machine_returns_to_the_page_before_it(door: WebContext) -> None:
+    app = application(door)
+    app.state.loopback = True
+    browser = Browser(door)
+    browser.client = httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url=HOME, headers={"Accept": "text/html"}
+    )
+    await browser.text("/sign-in?next=/boards/vectoradd%3Fgpu%3DCPU")
+    form = {"key": door.sign_in_links.key_for("ada", door.clock.now())}
+    assert "/sign-in?next=/" in await browser.text(f"/sign-in/link?key={form['key']}")
+    entered = await browser.client.post("/sign-in/link", data=form, headers=SAME_ORIGIN)
+    assert entered.headers["Location"] == "/boards/vectoradd?gpu=CPU"
+    assert "podium-sign-in" not in browser.client.cookies
 
 
 async def test_a_refused_file_stays_in_the_form_with_its_name(door: WebContext) -> None:

@@ -5,7 +5,13 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.domain.api.admin import FinalsAnswer
-from bot.domain.api.boards import Absent, BoardLine, LeaderboardsAnswer, StandingsAnswer
+from bot.domain.api.boards import (
+    Absent,
+    BoardLine,
+    LeaderboardsAnswer,
+    StandingBody,
+    StandingsAnswer,
+)
 from bot.domain.api.submissions import JobResultBody, PastSubmission, ProfileFile
 from bot.domain.board import SourceVisibility, Visibility
 from bot.domain.confirmation import ConfirmationState
@@ -74,3 +80,14 @@ def test_a_decoded_final_has_its_progress_and_unknown_resolutions() -> None:
     (found,) = finals_of(FinalsAnswer.of("softmax", (final,)))
     assert found.rows == (row,)
     assert (found.compared, found.left, found.left_s) == (1, 1, 30.0)
+
+
+def test_a_decoded_standing_has_its_ratio_to_the_reference_only_if_that_was_timed_in_turn() -> None:
+    standing = StandingBody(
+        rank=1, person="Ada", person_id=1, time_ns=100.0, half_width_ns=1.0, vs_reference=2.0,
+        vs_reference_low=1.6, vs_reference_high=2.5, attempts=1, submission=7, submitted_at=NOW,
+    )  # fmt: skip
+    assert standing.in_turn is None
+    found = standing.model_copy(update={"vs_reference_in_turn": True}).in_turn
+    assert found is not None
+    assert (found.ratio, found.half_width) == (0.5, 0.125)

@@ -73,3 +73,34 @@ async def test_changes_are_offered_only_where_the_sources_may_be_read(
     answer = await asked(shown, "/boards/sort/season", who)
     assert answer.text.count("/compare?with=") == changes
     assert (await asked(shown, "/boards/sort/season.json", who)).json()["shown"] is False
+
+
+async def test_a_sample_of_a_long_season_has_each_persons_best_and_all_runs_of_the_viewer(
+    shown: Exhibition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (
+        "Every ranked run, and the best time so far"
+        in (await asked(shown, "/boards/vectoradd?gpu=H100", "Grace")).text
+    )
+    monkeypatch.setattr("bot.services.standings.MAX_HISTORY", 1)
+    monkeypatch.setattr("bot.web.routes.pages.board.MAX_HISTORY", 1)
+    for time in (90_000, 91_000, 92_000):
+        shown.clock.advance(60)
+        await shown.ranked("Ken", "vectoradd", "H100", time)
+    for who, own in (("Ken", 3), ("Ada", 1), (None, 1)):
+        data = (await asked(shown, f"{PATH}.json?gpu=H100", who)).json()
+        runs = [data["people"][run[4]][1] for run in data["runs"]]
+        assert runs.count("Ken") == own
+        assert len(set(runs)) == 14
+        assert data["each"] == f"sample of ranked runs ({len(runs)} of 31)"
+        assert [run[0] for run in data["runs"]] == sorted(run[0] for run in data["runs"])
+        page = (await asked(shown, f"{PATH}?gpu=H100", who)).text
+        assert "The newest of a sample of 31 ranked runs" in page
+        assert ("all of yours" in page) == (who is not None)
+        board = (await asked(shown, "/boards/vectoradd?gpu=H100", who)).text
+        yours = ", your runs" if who else ""
+        assert (
+            f"Records, each person&#39;s best{yours} and a sample of the other ranked runs, and"
+            in board
+        )
+        assert "very ranked run" not in board
