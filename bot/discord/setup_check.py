@@ -1,6 +1,6 @@
 """The permissions that the bot needs, and what Discord reports of its guilds over HTTP."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -124,6 +124,7 @@ class _User(BaseModel):
 
 _GUILDS = TypeAdapter(tuple[_Guild, ...])
 _ROLES = TypeAdapter(tuple[GuildRole, ...])
+_COUNTS = TypeAdapter(dict[int, int])
 
 
 class DiscordUnavailableError(Exception):
@@ -240,13 +241,19 @@ def _grant(guild: _Guild) -> GuildGrant:
 
 @dataclass(frozen=True, slots=True)
 class GuildState:
-    """A guild's roles and channels, and the bot's user id and roles there."""
+    """A guild's roles with their members, its channels, and the bot's user id and roles there."""
 
     guild: int
     roles: tuple[GuildRole, ...]
     channels: tuple[GuildChannel, ...]
     bot: int
     bot_roles: frozenset[int]
+    holders: Mapping[int, int] | None
+    """How many members have each role; None if Discord does not say."""
+
+    def holders_of(self, role: GuildRole) -> int | None:
+        """Return how many members have a role; None if Discord does not say."""
+        return None if self.holders is None else self.holders.get(role.id, 0)
 
     def may_write(self, channel: GuildChannel) -> bool:
         """Return whether the bot can see a channel and write in it."""
@@ -278,7 +285,9 @@ async def _state(session: aiohttp.ClientSession, guild: int, me: int) -> GuildSt
     roles = _ROLES.validate_json(await _get(session, f"{path}/roles"))
     channels = _CHANNELS.validate_json(await _get(session, f"{path}/channels"))
     member = _Member.model_validate_json(await _get(session, f"{path}/members/{me}"))
-    return GuildState(guild, roles, channels, me, frozenset(member.roles))
+    async with session.get(f"{path}/roles/member-counts") as answer:
+        holders = _COUNTS.validate_json(await answer.read()) if answer.ok else None
+    return GuildState(guild, roles, channels, me, frozenset(member.roles), holders)
 
 
 def offers_admin(granted: int) -> bool:
