@@ -16,8 +16,9 @@ from bot.ports import Store
 from bot.settings import Settings
 from bot.store.embedded.programs import package_folder
 from bot.store.errors import where
-from bot.store.locks import is_served
+from bot.store.locks import is_ready, is_served
 from bot.store.postgres import reach
+from bot.store.task_folders import examples, task_folders
 from runners.contract.evaluation import CPU
 from runners.contract.runner import Capabilities, Runner, RunnerError
 
@@ -33,6 +34,7 @@ _INSTALL = "pip install 'kernel-podium[local]'"
 _FIX_SANDBOX = "install bubblewrap, and allow user namespaces where the kernel forbids them"
 _FIX_LIMITS = "limit memory and processes from outside: mem_limit and pids_limit of a container"
 _WEB = "HTTP"
+_UP = "podium up"
 _LOCAL = frozenset({"local", "local_process"})
 """The names of the local runner."""
 
@@ -43,7 +45,7 @@ async def examine(settings: Settings) -> tuple[Requirement, ...]:
         Requirement("Python", found=True, detail=platform.python_version()),
         _torch(optional=_LOCAL.isdisjoint(choice.name for choice in settings.runner_choices)),
         await _postgres(settings),
-        _data_folder(settings.data_dir),
+        *_data_folder(settings.data_dir),
     )
 
 
@@ -121,7 +123,8 @@ async def examine_discord(
 
     try:
         checkup = await check_setup(door)
-        steps = [each async for each in examine_guilds(door, checkup.guilds, store)]
+        shipped = frozenset(each.name for each in task_folders(examples()))
+        steps = [each async for each in examine_guilds(door, checkup.guilds, store, shipped)]
     except SetupError as error:
         return (Requirement(_DISCORD, found=False, detail=str(error), remedy=COPY_AGAIN),)
     except DiscordUnavailableError as error:
@@ -207,13 +210,29 @@ async def _external_postgres(dsn: str) -> Requirement:
     return Requirement("Postgres", found=True, detail=f"DATABASE_URL, at {where(dsn)}")
 
 
-def _data_folder(data_dir: Path) -> Requirement:
+def _data_folder(data_dir: Path) -> Iterator[Requirement]:
+    """Yield whether the folder can be used, and whether a `podium up` serves it."""
+    name = "data folder"
     try:
-        words = "served by a running `podium up`" if is_served(data_dir) else "free"
+        served, ready = is_served(data_dir), is_ready(data_dir)
     except SetupError as error:
         remedy = "choose another folder with --data or PODIUM_DATA_DIR"
-        return Requirement("data folder", found=False, detail=str(error), remedy=remedy)
-    return Requirement("data folder", found=True, detail=f"{data_dir.resolve()}, {words}")
+        yield Requirement(name, found=False, detail=str(error), remedy=remedy)
+        return
+    words = "served by a running `podium up`" if served else "free"
+    yield Requirement(name, found=True, detail=f"{data_dir.resolve()}, {words}")
+    yield _up(data_dir, served=served, ready=ready)
+
+
+def _up(data_dir: Path, *, served: bool, ready: bool) -> Requirement:
+    """Return whether a `podium up` runs here, with its front ends connected."""
+    if served and ready:
+        return Requirement(_UP, found=True, detail="it runs, and is connected")
+    detail, remedy = "it does not run here", "start it with `make up`"
+    if served:
+        detail = "it starts, or is not connected to Discord"
+        remedy = f"wait a minute; then read {data_dir / 'podium.log'}"
+    return Requirement(_UP, found=False, detail=detail, remedy=remedy, optional=True)
 
 
 def _gpu(offer: Capabilities) -> Requirement:

@@ -23,7 +23,7 @@ from runners.contract.runner import Capabilities, Runner
 if TYPE_CHECKING:
     from bot.discord.context import DiscordSettings
     from bot.discord.setup_check import SetupReport
-    from bot.ports import IdentityProvider
+    from bot.ports import IdentityProvider, Store
     from bot.web.context import HttpSettings
 
 _PACKAGE = "kernel-podium"
@@ -201,12 +201,12 @@ async def check_discord(settings: Settings) -> "SetupReport":
         raise SetupError(f"{error}; check the network, then run the command again") from error
 
 
-async def welcome(settings: Settings, guild: int, board: str) -> str:
-    """Post the first message in a guild's #submissions, made if missing; return the link to it."""
+async def welcome(settings: Settings, guild: int, board: str, store: "Store") -> str | None:
+    """Post the first message in a guild's #submissions, created once; return the link to it."""
     from bot.discord import setup_check  # noqa: PLC0415 - see the top
 
     try:
-        return await setup_check.welcome(_required_discord(settings), guild, board)
+        return await setup_check.welcome(_required_discord(settings), guild, board, store)
     except setup_check.DiscordUnavailableError as error:
         raise SetupError(f"{error}; run the command again") from error
 

@@ -263,9 +263,10 @@ class Installation:
         """Return what Discord says about the bot; SetupError if it rejects the token."""
         return await doors.check_discord(self.settings)
 
-    async def welcome_on_discord(self, guild: int, board: str) -> str:
-        """Post the bot's first message in a guild; return the link to its channel."""
-        return await doors.welcome(self.settings, guild, board)
+    async def welcome_on_discord(self, guild: int, board: str) -> str | None:
+        """Post the bot's first message in a guild; return the link to its channel, if it exists."""
+        async with self.open() as podium:
+            return await doors.welcome(self.settings, guild, board, podium.store)
 
     def store_discord_token(self, token: str) -> Path:
         """Store the bot's token in the data folder, readable only by its owner; return the file."""

@@ -1,6 +1,6 @@
 """What `podium doctor` finds in each server: its roles, its channels, and whether boards exist."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import discord
@@ -38,11 +38,15 @@ class _Stored:
 
 
 async def examine_guilds(
-    settings: DiscordSettings, guilds: Iterable[GuildGrant], store: Store | None
+    settings: DiscordSettings,
+    guilds: Iterable[GuildGrant],
+    store: Store | None,
+    examples: frozenset[str] = frozenset(),
 ) -> AsyncIterator[SetupStep]:
     """Yield the setup steps of each server whose roles may give rights, then whether boards exist.
 
-    Without a store, only what Discord reports is examined.
+    Without a store, only what Discord reports is examined. `examples` are the names of the tasks
+    that ship with Podium.
     """
     trusted = settings.trusted_guilds
     chosen = [each for each in guilds if not trusted or each.id in trusted][:_MOST_GUILDS]
@@ -53,7 +57,10 @@ async def examine_guilds(
             yield _role(grant, state, name, stored.parts.get(purpose))
         yield _submissions(grant, state, stored)
         yield _alerts(grant, state, stored.parts.get(ALERTS))
-    yield await _boards(store)
+    boards = () if store is None else await store.boards.all()
+    names = sorted(each.name for each in boards)
+    yield _boards(names)
+    yield _own_boards([each for each in names if each not in examples])
 
 
 async def _stored(store: Store | None, guild: int) -> _Stored:
@@ -81,6 +88,10 @@ def _role(grant: GuildGrant, state: GuildState, name: str, part: str | None) -> 
     if name == ADMIN and not offers_admin(role.permissions):
         detail = f"their role {role.name} lacks Manage Threads, so they do not see `/admin`"
         remedy = "give it this permission, or allow `/admin` for it in the server's Integrations"
+        return SetupStep(title, is_done=False, detail=detail, remedy=remedy)
+    if name == ADMIN and state.holders_of(role) == 0:
+        detail = f"no one has their role {role.name}, id {role.id}"
+        remedy = "give it to yourself: on Discord, Server Settings, Members"
         return SetupStep(title, is_done=False, detail=detail, remedy=remedy)
     return SetupStep(title, is_done=True, detail=f"people with the role {role.name}, id {role.id}")
 
@@ -132,11 +143,21 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(f"#{each}" for each in names)
 
 
-async def _boards(store: Store | None) -> SetupStep:
-    names = [] if store is None else [each.name for each in await store.boards.all()]
+def _boards(names: Sequence[str]) -> SetupStep:
     if not names:
-        remedy = "`podium discord setup` publishes an example; `/leaderboard create` makes yours"
+        remedy = "`podium discord setup` publishes an example"
         return SetupStep("boards", is_done=False, detail="there is none", remedy=remedy)
-    first = ", ".join(sorted(names)[:3])
+    return SetupStep("boards", is_done=True, detail=_first(names))
+
+
+def _own_boards(names: Sequence[str]) -> SetupStep:
+    """Return whether there is a board of another task than the examples."""
+    if not names:
+        remedy = "`/leaderboard create` makes one from your task; see tasks/README.md"
+        return SetupStep("own board", is_done=False, detail="there is none", remedy=remedy)
+    return SetupStep("own board", is_done=True, detail=_first(names))
+
+
+def _first(names: Sequence[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return SetupStep("boards", is_done=True, detail=f"{first}{more}")
+    return f"{', '.join(names[:3])}{more}"

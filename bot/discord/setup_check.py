@@ -1,8 +1,9 @@
 """The permissions that the bot needs, and what Discord reports of its guilds over HTTP."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from http import HTTPStatus
 
 import aiohttp
@@ -12,8 +13,9 @@ from pydantic import BaseModel, TypeAdapter
 
 from bot.discord.channels import SUBMISSIONS
 from bot.discord.context import ADMIN_NEEDS, DiscordSettings
-from bot.discord.roles import ADMIN, CREATOR
+from bot.discord.roles import ADMIN, CREATOR, guild_key
 from bot.domain.errors import SetupError
+from bot.ports import Store
 
 NEEDED = {
     "view_channel": "to see the channels in which people submit",
@@ -55,6 +57,8 @@ TIMEOUT_S = 3.0
 """How long Discord may take for a request."""
 COPY_AGAIN = "copy DISCORD_TOKEN again from the application's Bot page"
 """Advice for a token that Discord rejects."""
+_LEASE = timedelta(seconds=3 * TIMEOUT_S)
+"""How long only this process may create a channel."""
 _PAGE = 200
 """The most guilds in one response of Discord."""
 
@@ -120,6 +124,7 @@ class _User(BaseModel):
 
 _GUILDS = TypeAdapter(tuple[_Guild, ...])
 _ROLES = TypeAdapter(tuple[GuildRole, ...])
+_COUNTS = TypeAdapter(dict[int, int])
 
 
 class DiscordUnavailableError(Exception):
@@ -173,26 +178,43 @@ _WELCOME = (
 )
 
 
-async def welcome(settings: DiscordSettings, guild: int, board: str) -> str:
-    """Post a first message in a guild's #submissions, which is created if missing.
+async def welcome(settings: DiscordSettings, guild: int, board: str, store: Store) -> str | None:
+    """Post a first message in a guild's channel for submissions, which is created once.
 
     It is not posted again while it is among the channel's newest messages.
-    Returns the link to the channel. SetupError if the bot lacks a permission;
-    DiscordUnavailableError if Discord does not answer.
+    Returns the link to the channel; None if it was deleted, because it is not created again.
+    SetupError if the bot lacks a permission; DiscordUnavailableError if Discord does not answer.
     """
     async with _api_session(settings) as session:
-        path = f"guilds/{guild}/channels"
-        known = _CHANNELS.validate_json(await _get(session, path))
-        texts = [each for each in known if each.type == discord.ChannelType.text.value]
-        found = next((each for each in texts if each.name == SUBMISSIONS), None)
+        found = await _submission_channel(session, guild, store)
         if found is None:
-            body: dict[str, object] = {"name": SUBMISSIONS, "type": 0}
-            found = GuildChannel.model_validate_json(await _post(session, path, body))
+            return None
         content, path = _WELCOME.format(board=board), f"channels/{found.id}/messages"
         if content not in await _newest(session, path):
-            body = {"content": content, "allowed_mentions": {"parse": []}}
+            body: dict[str, object] = {"content": content, "allowed_mentions": {"parse": []}}
             await _post(session, path, body)
         return f"https://discord.com/channels/{guild}/{found.id}"
+
+
+async def _submission_channel(
+    session: aiohttp.ClientSession, guild: int, store: Store
+) -> GuildChannel | None:
+    """Return a guild's channel for submissions by its stored id; create it if none was stored."""
+    path, key, moderation = f"guilds/{guild}/channels", guild_key(guild), store.moderation
+    claimed = await moderation.claim_part(key, SUBMISSIONS, _LEASE)
+    part = (await moderation.parts()).get((key, SUBMISSIONS))
+    if part is None and not claimed:
+        raise SetupError("another process creates #submissions now; run the command again")
+    known = _CHANNELS.validate_json(await _get(session, path))
+    texts = [each for each in known if each.type == discord.ChannelType.text.value]
+    if part is not None:
+        return next((each for each in texts if str(each.id) == part), None)
+    found = next((each for each in texts if each.name == SUBMISSIONS), None)
+    if found is None:
+        body: dict[str, object] = {"name": SUBMISSIONS, "type": 0}
+        found = GuildChannel.model_validate_json(await _post(session, path, body))
+    await moderation.keep_part(key, SUBMISSIONS, str(found.id))
+    return found
 
 
 async def _newest(session: aiohttp.ClientSession, path: str) -> list[str]:
@@ -219,13 +241,19 @@ def _grant(guild: _Guild) -> GuildGrant:
 
 @dataclass(frozen=True, slots=True)
 class GuildState:
-    """A guild's roles and channels, and the bot's user id and roles there."""
+    """A guild's roles with their members, its channels, and the bot's user id and roles there."""
 
     guild: int
     roles: tuple[GuildRole, ...]
     channels: tuple[GuildChannel, ...]
     bot: int
     bot_roles: frozenset[int]
+    holders: Mapping[int, int] | None
+    """How many members have each role; None if Discord does not say."""
+
+    def holders_of(self, role: GuildRole) -> int | None:
+        """Return how many members have a role; None if Discord does not say."""
+        return None if self.holders is None else self.holders.get(role.id, 0)
 
     def may_write(self, channel: GuildChannel) -> bool:
         """Return whether the bot can see a channel and write in it."""
@@ -257,7 +285,9 @@ async def _state(session: aiohttp.ClientSession, guild: int, me: int) -> GuildSt
     roles = _ROLES.validate_json(await _get(session, f"{path}/roles"))
     channels = _CHANNELS.validate_json(await _get(session, f"{path}/channels"))
     member = _Member.model_validate_json(await _get(session, f"{path}/members/{me}"))
-    return GuildState(guild, roles, channels, me, frozenset(member.roles))
+    async with session.get(f"{path}/roles/member-counts") as answer:
+        holders = _COUNTS.validate_json(await answer.read()) if answer.ok else None
+    return GuildState(guild, roles, channels, me, frozenset(member.roles), holders)
 
 
 def offers_admin(granted: int) -> bool:

@@ -22,8 +22,17 @@ _POLL_S = 0.02
 
 def is_served(data_dir: Path) -> bool:
     """Return whether a process serves this data folder now."""
-    with open_lock(data_dir, _SERVING) as lock:
-        # Shared, so that of two processes that check at once neither is mistaken for a server.
+    return _is_held(data_dir, _SERVING)
+
+
+def is_ready(data_dir: Path) -> bool:
+    """Return whether that process is ready, with every front end connected."""
+    return _is_held(data_dir, _READY)
+
+
+def _is_held(data_dir: Path, name: str) -> bool:
+    with open_lock(data_dir, name) as lock:
+        # Shared, so that of two processes that check at once neither is mistaken for the holder.
         return not try_flock(lock, fcntl.LOCK_SH)
 
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 GROUP = "Add the bot to a Discord server."
 _POLL_S = 2.0
 _LONGEST_LINE = 4096
+_DELETED = (
+    "no first message: #submissions was deleted and is not created again; allow a channel with "
+    "`/admin channel-allow`"
+)
 
 
 def invite(
@@ -66,7 +70,8 @@ def setup(
     where = asyncio.run(installation.welcome_on_discord(guild, board))
     if missing:
         line.say(f"the bot lacks {', '.join(missing)}; {program()} doctor says what to do")
-    words = f"the first message is posted: {where}\nnext: {program()} up"
+    posted = _DELETED if where is None else f"the first message is posted: {where}"
+    words = f"{posted}\nnext: {program()} up"
     line.answer(words, {"guild": str(guild), "board": board, "message": where}, as_json=as_json)
 
 

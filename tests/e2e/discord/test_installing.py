@@ -4,15 +4,19 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
 
 from bot.discord.setup_check import needed_permissions
+from tests.doubles.discord.model.guilds import Guild
 from tests.doubles.discord.permissions import EVERYONE, Permission
+from tests.doubles.discord.process import podium_command, program
 from tests.doubles.discord.server import LocalDiscord
+from tests.doubles.discord.users.person import Person
 from tests.e2e.command import Podium, fresh, refusal
-from tests.e2e.discord.scene import Scene, scene
+from tests.e2e.discord.scene import scene
+from tests.e2e.discord.test_releases import files, zipped
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +44,9 @@ async def test_the_doctor_names_what_a_guild_does_not_allow(
 ) -> None:
     small = server.guild("small", EVERYONE)
     small.create_role("Leaderboard Admin")
-    server.guild("right").create_role("Leaderboard Admin", Permission.MANAGE_THREADS)
+    right = server.guild("right")
+    admins = right.create_role("Leaderboard Admin", Permission.MANAGE_THREADS)
+    server.user("host", right, roles=[admins])
     found = await _requirements(podium, server)
     assert found["Discord"]["found"]
     assert found["Discord server small"]["detail"] == (
@@ -126,6 +132,82 @@ async def test_a_first_server_is_set_up_with_one_command() -> None:
             server.assert_clean(allowing=(0,))
 
 
+async def test_a_start_warns_of_no_missing_library(server: LocalDiscord) -> None:
+    server.guild("gpu")
+    with fresh("fake:CPU=1") as podium:
+        log, up = podium.folder / "bot.log", program(sys.executable, "-m", "bot", "up")
+        async with server.spawn(up, log, environment=podium.environment):
+            await server.wait_for(lambda: server.syncs, 60)
+        written = log.read_text() + (podium.folder / "data" / "podium.log").read_text()
+    assert "commands were published" in written
+    for word in ("PyNaCl", "davey", "Warning", '"warning"', "[warning"):
+        assert word not in written
+
+
+_RIGHTS, _SUBMISSIONS, _BOARDS = "Discord rights", "Discord submissions in gpu", "boards"
+_UP, _ADMINS, _ALERTS = "podium up", "Discord admins in gpu", "Discord alerts in gpu"
+_OWN = "own board"
+
+
+async def test_the_doctor_checks_every_step_of_a_first_hour() -> None:
+    async with LocalDiscord() as server:
+        guild = server.guild("gpu")
+        host = server.user("host", guild)
+        with fresh("fake:CPU=1") as podium:
+            settings = dict(server.environment)
+
+            async def missing() -> set[str]:
+                lines = await _found(podium, settings)
+                return {name for name, line in lines.items() if not line["found"]} & _STEPS
+
+            assert await missing() == _STEPS
+            settings["DISCORD_TRUSTED_GUILDS"] = str(guild.id)  # step 2
+            assert await missing() == _STEPS - {_RIGHTS}
+            assert (await asyncio.to_thread(_typed, podium, "", settings)).returncode == 0
+            assert await missing() == {_UP, _ADMINS, _ALERTS, _OWN}
+            environment = podium.environment | settings
+            up = podium_command("up")
+            async with server.spawn(up, podium.folder / "bot.log", environment=environment):
+                await server.wait_for(lambda: "Leaderboard Admin" in _names(guild), 60)
+                await _until_missing(missing, {_ADMINS, _ALERTS, _OWN})
+                remedy = (await _found(podium, settings))[_ADMINS]["remedy"]
+                assert "give it to yourself" in remedy
+                guild.members[host.id].roles.add(guild.role("Leaderboard Admin").id)
+                assert await missing() == {_ALERTS, _OWN}
+                host.goes_to(guild.channel("submissions"))
+                alarms = guild.create_channel("alarms")
+                await (await host.slash("admin alerts", channel=alarms)).final()
+                assert await missing() == {_OWN}
+                await _create_board(host)
+                assert await missing() == set()
+                server.assert_clean()
+
+
+_STEPS = {_RIGHTS, _SUBMISSIONS, _BOARDS, _UP, _ADMINS, _ALERTS, _OWN}
+"""The lines of the doctor for steps 2, 3 and 5 to 8 of the README."""
+
+
+async def _until_missing(missing: Callable[[], Awaitable[set[str]]], wanted: set[str]) -> None:
+    """Wait until the doctor finds nothing else missing: a Podium that starts is not found yet."""
+    async with asyncio.timeout(60):
+        while await missing() != wanted:
+            pass
+
+
+async def _create_board(host: Person) -> None:
+    zip_file = zipped(files())
+    created = await host.slash(
+        "leaderboard create", leaderboard_name="mine", task_zip=zip_file, gpus="CPU"
+    )
+    await created.final()
+    thread = await host.sees_thread(": mine", within=60)
+    await host.sees("mine on CPU is published", thread, within=60)
+
+
+def _names(guild: Guild) -> list[str]:
+    return [role.name for role in guild.roles.values()]
+
+
 def test_a_link_needs_a_token_or_an_application(podium: Podium) -> None:
     assert "--application" in refusal(podium("discord", "invite"), 2)
     link = podium("discord", "invite", "--application", "17")
@@ -140,9 +222,7 @@ async def test_the_permissions_that_the_link_asks_for_are_enough() -> None:
         await stage.bob.sees("1st of 1 on CPU: 30.00 µs", stage.submissions, within=30)
         shown = await stage.bob.slash("leaderboard show", leaderboard_name="identity")
         assert (await shown.final()).files
-        await stage.server.wait_for(lambda: any("Creator" in each for each in _roles(stage)), 10)
+        await stage.server.wait_for(
+            lambda: any("Creator" in each for each in _names(stage.guild)), 10
+        )
         stage.server.assert_clean()
-
-
-def _roles(stage: Scene) -> list[str]:
-    return [role.name for role in stage.guild.roles.values()]

@@ -1,5 +1,6 @@
 """Guilds, their roles and their members."""
 
+from collections import Counter
 from datetime import datetime
 
 from tests.doubles.discord.errors import Form, refusal
@@ -24,6 +25,14 @@ def get_guild(call: Call) -> Answer:
 @route("GET", ROLES)
 def list_roles(call: Call) -> Answer:
     return [role.to_api() for role in call.guild().roles.values()]
+
+
+@route("GET", f"{ROLES}/member-counts")
+def count_members(call: Call) -> Answer:
+    """The number of members with each role, except @everyone."""
+    guild = call.guild()
+    held = Counter(role for member in guild.members.values() for role in member.roles)
+    return {str(role): held[role] for role in guild.roles if role != guild.id}
 
 
 @route("POST", ROLES)

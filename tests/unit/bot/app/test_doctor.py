@@ -20,6 +20,7 @@ from bot.discord.setup_check import needed_permissions
 from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import UserError
 from bot.settings import Settings
+from bot.store import locks
 from runners.contract.evaluation import Isolation
 from runners.contract.runner import RunnerError
 from tests.doubles.factories import make_capabilities
@@ -89,7 +90,7 @@ async def test_a_refused_token_has_to_be_mended() -> None:
 
 async def test_a_bot_without_a_guild_gets_its_link() -> None:
     server = await discord_with()
-    found, _boards = await examine_discord(door(server))
+    found, _boards, _own = await examine_discord(door(server))
     assert found.detail == "podium is in no server"
     assert "client_id=17" in found.remedy
     await server.close()
@@ -166,9 +167,23 @@ async def test_what_to_do_without_postgres_is_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    _, _, postgres, _ = await examine(Settings(data_dir=tmp_path))
+    _, _, postgres, _, _ = await examine(Settings(data_dir=tmp_path))
     assert "pip install" not in postgres.detail
     assert postgres.remedy.count("DATABASE_URL") == postgres.remedy.count("pip install") == 1
+
+
+async def test_a_podium_up_is_found_once_its_front_ends_are_connected(tmp_path: Path) -> None:
+    async def found() -> Requirement:
+        return (await examine(Settings(data_dir=tmp_path)))[-1]
+
+    assert (await found()).remedy == "start it with `make up`"
+    async with locks.serving(tmp_path):
+        starting = await found()
+        assert "not connected to Discord" in starting.detail
+        assert "podium.log" in starting.remedy
+        async with locks.ready(tmp_path):
+            assert (await found()).found
+    assert not (await found()).found
 
 
 @pytest.mark.parametrize(

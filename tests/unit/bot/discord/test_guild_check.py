@@ -26,14 +26,16 @@ class Look:
     guild: Guild
     place: Place
 
-    async def found(self, *trusted: int, stored: bool = True) -> dict[str, SetupStep]:
+    async def found(
+        self, *trusted: int, stored: bool = True, examples: frozenset[str] = frozenset()
+    ) -> dict[str, SetupStep]:
         environment = self.server.environment
         settings = DiscordSettings(
             self.server.token, environment["DISCORD_API_BASE"], trusted_guilds=frozenset(trusted)
         )
         guilds = (await check_setup(settings)).guilds
         store = self.place.store if stored else None
-        return {each.name: each async for each in examine_guilds(settings, guilds, store)}
+        return {each.name: each async for each in examine_guilds(settings, guilds, store, examples)}
 
     async def keep(self, purpose: str, number: int) -> None:
         await self.place.store.moderation.keep_part(guild_key(self.guild.id), purpose, str(number))
@@ -59,6 +61,7 @@ async def test_a_server_where_the_bot_never_ran_lacks_roles_and_channels(look: L
 
 async def test_steps_that_are_done_name_roles_and_channels_with_ids(look: Look) -> None:
     admins = look.guild.create_role("bosses", Permission.MANAGE_THREADS)
+    look.server.user("alice", look.guild, roles=[admins])
     creators = look.guild.create_role("Leaderboard Creator")
     room, alarms = look.guild.create_channel("kernels"), look.guild.create_channel("alarms")
     for purpose, part in ((PURPOSES[ADMIN], admins), (SUBMISSIONS, room), (ALERTS, alarms)):
@@ -71,7 +74,25 @@ async def test_steps_that_are_done_name_roles_and_channels_with_ids(look: Look) 
         "Discord submissions in gpu": "in #kernels",
         "Discord alerts in gpu": "in #alarms",
         "boards": look.place.board.name,
+        "own board": look.place.board.name,
     }
+
+
+async def test_the_role_of_admins_is_given_to_at_least_one_person(look: Look) -> None:
+    admins = look.guild.create_role("bosses", Permission.MANAGE_THREADS)
+    await look.keep(PURPOSES[ADMIN], admins.id)
+    found = (await look.found())["Discord admins in gpu"]
+    assert found.detail == f"no one has their role bosses, id {admins.id}"
+    assert "Server Settings, Members" in found.remedy
+    look.server.user("alice", look.guild, roles=[admins])
+    assert (await look.found())["Discord admins in gpu"].is_done
+
+
+async def test_a_board_of_an_example_is_no_board_of_ones_own(look: Look) -> None:
+    found = await look.found(examples=frozenset({look.place.board.name}))
+    assert found["boards"].is_done
+    assert not found["own board"].is_done
+    assert "`/leaderboard create`" in found["own board"].remedy
 
 
 async def test_deleted_roles_and_hidden_channels_are_reported(look: Look) -> None:

@@ -38,6 +38,9 @@ def test_a_decision_names_people_of_discord_to_be_clicked_on() -> None:
     ("subject", "shown"),
     [
         ("every board, test, person discord:17", "every board, test, <@17>"),
+        ("quota 60 s, person discord:17, every board", "quota 60 s, <@17>, every board"),
+        ("board mine: discord:17", "board mine: <@17>"),
+        ("board mine: local:17", "board mine: local:17"),
         ("channel 5 of guild 6", "<#5>"),
         ("board channel 5", "board channel 5"),
     ],
@@ -45,6 +48,11 @@ def test_a_decision_names_people_of_discord_to_be_clicked_on() -> None:
 def test_an_audit_entry_names_people_and_channels_without_ids(subject: str, shown: str) -> None:
     entry = NamedAuditEntry(replace(ROW, subject=subject, reason=""), "Ada")
     assert audit_line(entry, 200).endswith(f"**Ada** ban {shown}")
+
+
+def test_whom_an_admin_invited_is_a_mention() -> None:
+    entry = NamedAuditEntry(replace(ROW, action="invite", reason="discord:17, discord:18"), "Ada")
+    assert audit_line(entry, 200).endswith(": <@17>, <@18>")
 
 
 def test_a_page_of_long_words_still_fits_into_a_message() -> None:
