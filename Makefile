@@ -44,7 +44,7 @@ format: $(VENV)/.installed-dev ## Let ruff mend what it can
 
 bench: $(VENV)/.installed-dev ## Print the benchmarks (ARGS=queue for one of them)
 	@set -e; for script in $(if $(ARGS),$(ARGS:%=tests/benchmarks/%.py),tests/benchmarks/[a-z]*.py); do \
-		printf '\n== %s\n' "$$script"; PYTHONPATH=. $(BIN)/python "$$script"; done
+		printf '\n== %s\n' "$$script"; $(BIN)/python -m "tests.benchmarks.$$(basename "$$script" .py)"; done
 
 clean: ## Remove the environment and the caches, never data
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -49,6 +49,14 @@ def test_every_make_target_named_exists(name: str) -> None:
     assert re.search(rf"^{name}:", makefile, re.MULTILINE)
 
 
+def test_benchmarks_run_as_modules() -> None:
+    """As a script, one would import `tests/benchmarks/queue.py` in place of Python's own `queue`."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    bench = makefile.split("\nbench:")[1].split("\n\n")[0]
+    assert "python -m" in bench
+    assert 'python "$$script"' not in bench
+
+
 @pytest.mark.parametrize("noun", NOUNS)
 def test_every_noun_is_in_the_glossary(noun: str) -> None:
     assert f"**{noun}**" in README
