@@ -54,16 +54,11 @@ class SourceVisibility(StrEnum):
             return "Only you and admins may read your source."
         if self is SourceVisibility.ALWAYS:
             return "Everyone who sees the board may read your source, also in exports for research."
-        few = "you, admins, and the board's creator in exports for research"
+        until = "You and admins may read your source, and the board's creator gets it in exports"
+        when = "After the deadline, everyone who sees the board may read it."
         if deadline is None:
-            return (
-                f"Only {few} may read your source, and everyone who sees the board once it has "
-                "closed after a deadline."
-            )
-        return (
-            f"Until the deadline, only {few} may read your source; after it, everyone who sees the "
-            "board may."
-        )
+            when = "Everyone who sees the board may read it once it has closed after a deadline."
+        return f"{until} for research. {when}"
 
 
 @dataclass(frozen=True, slots=True)

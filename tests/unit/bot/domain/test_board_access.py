@@ -81,19 +81,20 @@ def test_only_a_board_with_a_deadline_speaks_of_it_as_certain(source: SourceVisi
     with_end, without = source.statement(NOON), source.statement(None)
     assert "Until the deadline" not in without
     if source is SourceVisibility.AFTER_DEADLINE:
-        assert with_end.startswith("Until the deadline, only you, admins, and the board's creator")
-        assert without.startswith("Only you, admins, and the board's creator in exports")
+        assert with_end.startswith("You and admins may read your source, and the board's creator")
+        assert "After the deadline, everyone" in with_end
+        assert without.endswith("once it has closed after a deadline.")
     else:
         assert with_end == without
 
 
 @pytest.mark.parametrize("deadline", [None, NOON])
 @pytest.mark.parametrize("source", SourceVisibility)
-def test_who_may_read_a_source_is_one_sentence_that_names_each_reader(
+def test_the_statement_names_everyone_who_may_read_a_source(
     source: SourceVisibility, deadline: datetime | None
 ) -> None:
     words = source.statement(deadline)
-    assert words.count(".") == 1
+    assert words.startswith("Only ") == (source is SourceVisibility.NEVER)
     assert ("exports" in words) == (source is not SourceVisibility.NEVER)
     assert ("everyone who sees the board" in words.lower()) == (
         source is not SourceVisibility.NEVER
