@@ -12,7 +12,8 @@ from runners.harness.verdicts import VerdictError
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    flat = values.bits(tensor).contiguous().reshape(-1)
+    plain = tensor.resolve_conj().resolve_neg()
+    flat = values.bits(plain).contiguous().reshape(-1)
     # A single element may have any stride, but a view as bytes needs stride 1.
     return flat.as_strided(flat.shape, (1,)).view(torch.uint8)
 

@@ -130,6 +130,19 @@ def test_a_changed_byte_is_found_in_types_of_few_operations(name: str) -> None:
         refuse_changed(Changes([place], [left], [other]), [])
 
 
+def test_conjugated_and_negated_views_are_compared_by_their_values() -> None:
+    numbers = torch.randn(5, dtype=torch.complex64)
+    negated = torch._neg_view(torch.ones(3))
+    data = [numbers.conj(), negated]
+
+    assert not refuse(data, None, ScalarNode())
+    assert same(numbers.conj(), numbers.conj().resolve_conj())
+    assert same(negated, -torch.ones(3))
+    assert not same(numbers.conj(), numbers)
+    with pytest.raises(VerdictError):
+        refuse(data, 0, ScalarNode())
+
+
 def test_a_single_element_is_compared_whatever_its_stride() -> None:
     left, equal, other = (torch.full((3,), value).as_strided((1,), (3,)) for value in (1, 1, 2))
     place = TensorNode(dtype="int64", shape=(1,), stride=(3,), address=0, device="cpu", offset=0)
