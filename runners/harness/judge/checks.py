@@ -1,18 +1,24 @@
 """Checks of every call, except of values: the structure of its output, and its side effects."""
 
-from collections.abc import Iterable, Sequence
+import json
+import os
+import select
+import signal
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from threading import Thread
 
 import torch
 
 from runners.contract.verdict import Verdict
 from runners.harness.protocol import values
 from runners.harness.protocol.arena import Arena, lay_out, view
-from runners.harness.verdicts import VerdictError
+from runners.harness.verdicts import OutOfTimeError, VerdictError
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    flat = values.bits(tensor).contiguous().reshape(-1)
+    plain = tensor.resolve_conj().resolve_neg()
+    flat = values.bits(plain).contiguous().reshape(-1)
     # A single element may have any stride, but a view as bytes needs stride 1.
     return flat.as_strided(flat.shape, (1,)).view(torch.uint8)
 
@@ -115,6 +121,50 @@ def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:
         count = len(new)
         what = "a process" if count == 1 else f"{count} processes"
         raise VerdictError(Verdict.DISALLOWED, f"the kernel left {what} running after its call")
+
+
+TOLD_MOST = 4000
+"""The most characters that a child process tells of a check."""
+
+
+def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
+    """Run a check in a child process; VerdictError `timed_out` if it takes more than `seconds`.
+
+    In this process no signal would end a long call of a library, such as a sort.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:  # OpenMP waits for the threads of this one, which are not forked, but not in a new one
+            telling = Thread(target=lambda: os.write(writer, json.dumps(_told(check)).encode()))
+            telling.start()
+            telling.join()
+        finally:
+            os._exit(0)
+    os.close(writer)
+    try:
+        ready = select.select([reader], [], [], max(0.0, seconds))[0]
+        told = os.read(reader, 16 * TOLD_MOST) if ready else b'["timed_out", ""]'
+    except OutOfTimeError:
+        told = b'["timed_out", ""]'
+    finally:
+        os.close(reader)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    verdict, text = json.loads(told or b'["wrong_answer", "its check ended without a result"]')
+    if verdict == Verdict.TIMED_OUT:
+        text = "the time limit passed while the task's code checked the output"
+    if verdict is not None:
+        raise VerdictError(Verdict(verdict), text)
+    return text or None
+
+
+def _told(check: Callable[[], str | None]) -> tuple[str | None, str]:
+    """The verdict that a check raises, or None, and its text."""
+    try:
+        return None, (check() or "")[:TOLD_MOST]
+    except VerdictError as error:
+        return error.verdict.value, error.message[:TOLD_MOST]
 
 
 def difference(expected: values.Node, actual: values.Node, where: str = "the output") -> str | None:

@@ -17,6 +17,7 @@ from runners.harness.judge.checks import (
     fills_its_span,
     ordered_like,
     refuse_changed,
+    run_in_child,
     same,
     spans,
 )
@@ -41,6 +42,10 @@ def threads_of(limits: Limits, *, gpu: bool) -> int:
 
 
 ECHO = channel.encode(channel.CandidateRequest(operation=channel.Operation.ECHO))
+USUAL_OUTPUT = 1 << 20
+"""An output without a reference is large if it has this many bytes more than twice its input."""
+CHECK_S = 3.0
+"""Seconds after the deadline in which the check of a large output must end."""
 TOO_LARGE = "an input of the task exceeds the memory limit"
 
 
@@ -261,8 +266,15 @@ def verify(
     the frozen candidate. On the CPU the comparison may use as much memory as the candidate.
     Otherwise an output of an unexpected shape could make it use all of the machine's. On a GPU
     there is no such limit, because CUDA reserves more than that.
+
+    Without a reference nothing limits how large an output is, and no signal ends a long call of a
+    library. A child process therefore checks a large output on the CPU.
     """
     session = candidate.session
+
+    def check() -> str | None:
+        return session.code.mismatch(data, output, expected)
+
     limited = nullcontext() if session.on_gpu else memory_limited(session.request.limits.memory)
     with session.record_duration("check"):
         output = candidate.fetch(reply, expected, deadline)
@@ -271,6 +283,15 @@ def verify(
             candidate.refuse_changes(data, reply)
         candidate.handle.verify_frozen(deadline)
         with limited:
-            wrong = session.code.mismatch(data, output, expected)
+            if expected is None and not session.on_gpu and _is_large(output, data):
+                wrong = run_in_child(check, max(0.0, deadline.remaining) + CHECK_S)
+            else:
+                wrong = check()
         if wrong:
             raise VerdictError(Verdict.WRONG_ANSWER, wrong)
+
+
+def _is_large(output: object, data: object) -> bool:
+    """Whether an output is so large, compared with its input, that its check may take long."""
+    size, usual = (sum(each.nbytes for each in values.leaves(one)) for one in (output, data))
+    return size > 2 * usual + USUAL_OUTPUT

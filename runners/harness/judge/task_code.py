@@ -4,11 +4,12 @@ import importlib.util
 import inspect
 import random
 import resource
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from typing_extensions import override
@@ -20,11 +21,20 @@ from runners.harness.judge.checks import difference
 from runners.harness.judge.session import TaskCode
 from runners.harness.protocol import arena, values
 from runners.harness.supervision.process import new_memory_zeroed
-from runners.harness.verdicts import MachineError, VerdictError, as_task_error
+from runners.harness.verdicts import (
+    MachineError,
+    OutOfTimeError,
+    VerdictError,
+    as_task_error,
+)
 from runners.languages import spec_of
 
 _FAULTS = (ImportError, NameError, SyntaxError)
 """The exceptions that a correct check does not raise, whatever the output is."""
+
+SECOND_CHECK_S = 1.5
+"""Seconds in which the reference's own output must be checked to show that the task is not to blame
+for a check that took too long."""
 
 
 class KernelTask(TaskCode):
@@ -79,7 +89,9 @@ class KernelTask(TaskCode):
         def check() -> str | None:
             try:
                 return _reason(self._check(data, output))
-            except (VerdictError, MachineError):  # the alarm at the end of the time
+            except OutOfTimeError as error:  # the alarm at the end of the time
+                self._attribute_delay(data, error)
+            except (VerdictError, MachineError):
                 raise
             except Exception as error:  # noqa: BLE001 - a check may raise any type
                 if not _broke_context(error):  # with a broken context no CUDA call works
@@ -95,6 +107,18 @@ class KernelTask(TaskCode):
             return None
         seen = "reference.py" in request.task.shared_files
         return None if seen else REFERENCE_KERNEL.format("ref_kernel")
+
+    def _attribute_delay(self, data: object, error: OutOfTimeError) -> NoReturn:
+        """Raise `timed_out` if the reference's own output is checked in time, else the `error`."""
+        signal.setitimer(signal.ITIMER_REAL, SECOND_CHECK_S)
+        try:
+            self._try_check(data, error)
+        except Exception:  # noqa: BLE001 - the second alarm, or what the task's code raises
+            raise error from None
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        message = "the time limit passed while the task's code checked the output"
+        raise VerdictError(Verdict.TIMED_OUT, message) from error
 
     def _try_check(self, data: object, error: Exception) -> None:
         """Run the check on the reference's output; its exceptions pass through.

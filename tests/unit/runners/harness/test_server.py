@@ -318,6 +318,24 @@ def test_the_task_is_not_blamed_for_a_check_of_a_late_answer(
     assert lines[-1]["evaluation"]["verdict"] == verdict
 
 
+@pytest.mark.parametrize("name", ["ref_kernel", "_right"])
+def test_the_task_is_not_blamed_for_a_check_that_ends_for_the_references_output(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(server, "GRACE_S", 0.0)
+    dividing = SORT.replace("ref_kernel", name).replace(
+        "    right =", "    while float(output[0]) == 1.0: pass\n    right ="
+    )
+    source = SORTED.replace("return torch.sort(data[0]).values", "return torch.ones_like(data[0])")
+    task = make_sort_task(dividing, test_timeout=1)
+
+    _, lines = ask(make_judging(source, task=task).model_dump_json().encode() + b"\n")
+
+    answer = lines[-1]["evaluation"]
+    assert (answer["verdict"], answer["stage"]) == ("timed_out", "test")
+    assert "checked the output" in answer["message"]
+
+
 @pytest.mark.parametrize("mode", [Mode.TEST, Mode.BENCHMARK])
 def test_a_verdict_stands_if_the_alarm_comes_while_its_candidate_is_being_killed(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, mode: Mode

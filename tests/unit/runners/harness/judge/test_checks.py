@@ -1,3 +1,8 @@
+import os
+import signal
+from collections.abc import Iterator
+from itertools import repeat
+
 import pytest
 import torch
 
@@ -8,13 +13,14 @@ from runners.harness.judge.checks import (
     first_place,
     refuse_changed,
     refuse_new_processes,
+    run_in_child,
     same,
     spans,
 )
 from runners.harness.protocol.arena import Arena, lay_out, view
 from runners.harness.protocol.values import DTYPES, Node, ScalarNode, TensorNode, tensors
 from runners.harness.supervision.process import memory_limited
-from runners.harness.verdicts import VerdictError
+from runners.harness.verdicts import OutOfTimeError, VerdictError
 
 BASE = 1 << 40
 NAN = float("nan")
@@ -130,6 +136,19 @@ def test_a_changed_byte_is_found_in_types_of_few_operations(name: str) -> None:
         refuse_changed(Changes([place], [left], [other]), [])
 
 
+def test_conjugated_and_negated_views_are_compared_by_their_values() -> None:
+    numbers = torch.randn(5, dtype=torch.complex64)
+    negated = torch._neg_view(torch.ones(3))
+    data = [numbers.conj(), negated]
+
+    assert not refuse(data, None, ScalarNode())
+    assert same(numbers.conj(), numbers.conj().resolve_conj())
+    assert same(negated, -torch.ones(3))
+    assert not same(numbers.conj(), numbers)
+    with pytest.raises(VerdictError):
+        refuse(data, 0, ScalarNode())
+
+
 def test_a_single_element_is_compared_whatever_its_stride() -> None:
     left, equal, other = (torch.full((3,), value).as_strided((1,), (3,)) for value in (1, 1, 2))
     place = TensorNode(dtype="int64", shape=(1,), stride=(3,), address=0, device="cpu", offset=0)
@@ -220,3 +239,64 @@ def test_finding_the_first_true_element_takes_little_memory() -> None:
     mask = torch.ones(1 << 12, 1, 1, 1 << 12, dtype=torch.bool)
     with memory_limited(2 * mask.nbytes):
         assert first_place(mask) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("text", ["mismatch", "\u00fc \n" * 1000, None])
+def test_a_child_tells_what_a_check_found(text: str | None) -> None:
+    assert run_in_child(lambda: text, 60) == text
+
+
+def test_a_check_in_a_child_may_use_threads() -> None:
+    numbers = torch.randn(1 << 20)
+    torch.sort(numbers.view(1024, -1))  # the threads that it starts do not exist in a child
+
+    def check() -> str | None:
+        return str(torch.sort(numbers.view(1024, -1)).values.shape)
+
+    assert run_in_child(check, 60) == "torch.Size([1024, 1024])"
+
+
+def test_a_verdict_of_a_check_in_a_child_is_raised() -> None:
+    def check() -> str | None:
+        raise VerdictError(Verdict.TASK_ERROR, "the task's check failed")
+
+    with pytest.raises(VerdictError, match="check failed") as ruling:
+        run_in_child(check, 60)
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+def test_a_check_that_no_signal_ends_is_ended_with_its_child() -> None:
+    with pytest.raises(VerdictError, match="checked the output") as ruling:
+        run_in_child(lambda: str(sum(repeat(0))), 0.1)
+
+    assert ruling.value.verdict is Verdict.TIMED_OUT
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.fixture
+def alarm() -> Iterator[None]:
+    def ring(_signal: int, _frame: object) -> None:
+        raise OutOfTimeError(Verdict.TASK_ERROR, "the task's own code took longer")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("alarm")
+def test_the_task_is_not_blamed_if_the_alarm_comes_during_a_check_in_a_child() -> None:
+    with pytest.raises(VerdictError) as ruling:
+        run_in_child(lambda: str(sum(repeat(0))), 60)
+
+    assert ruling.value.verdict is Verdict.TIMED_OUT
+
+
+def test_a_check_whose_process_ends_has_no_result() -> None:
+    with pytest.raises(VerdictError, match="ended without a result") as ruling:
+        run_in_child(lambda: os._exit(1), 60)
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER

@@ -5,6 +5,7 @@ import torch
 
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
+from runners.harness.judge import host_candidate
 from runners.harness.judge.host_candidate import verify
 from runners.harness.judge.pool import fresh_candidate
 from runners.harness.protocol.arena import lay_out
@@ -45,6 +46,25 @@ def test_a_changed_input_is_refused_unless_the_task_allows_it(sit: Sit) -> None:
     checked(sit, WRITING, mutates_inputs=True)
     with pytest.raises(VerdictError, match="changed an input") as ruling:
         checked(sit, WRITING)
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_without_a_reference_the_check_of_a_large_output_ends_with_the_time(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_candidate, "CHECK_S", -10.0)
+    source = "import torch\ndef custom_kernel(data):\n    return torch.zeros(1 << 20)\n"
+
+    with pytest.raises(VerdictError, match="checked the output") as ruling:
+        checked(sit, source)
+
+    assert ruling.value.verdict is Verdict.TIMED_OUT
+
+
+def test_a_large_output_that_is_wrong_is_refused_with_the_tasks_own_words(sit: Sit) -> None:
+    with pytest.raises(VerdictError, match="mismatch") as ruling:
+        checked(sit, "import torch\ndef custom_kernel(data):\n    return torch.zeros(1 << 20)\n")
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
 

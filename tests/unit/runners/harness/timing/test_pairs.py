@@ -67,20 +67,17 @@ def told(timer: WorkloadTimer) -> list[float]:
     return [float(word) for word in bytes(timer.session.log).split()]
 
 
-def test_both_rounds_of_a_pair_get_the_same_inputs_and_each_pair_gets_new_ones(sit: Sit) -> None:
+def test_every_round_of_both_gets_inputs_that_no_other_round_gets(sit: Sit) -> None:
     timer = paired(sit, TELLING, TELLING)
 
     found, ratio = measured(timer)
 
     assert isinstance(ratio, Ratio)
     assert (found.rounds, ratio.rounds) == (3, 3)
-    calls = WARM_UPS + SAMPLES
     ours, theirs = told(timer.ours), told(timer.theirs)
-    if found.discarded == 0 and len(theirs) == len(ours) == 3 * calls:  # none was repeated
-        assert ours == theirs
-    assert ours[:calls] == theirs[:calls]
-    assert len(set(ours)) == len(ours)
-    assert not set(ours) & {timer.ours.calibration_input[0].double().sum().item()}
+    assert min(len(ours), len(theirs)) >= 3 * (WARM_UPS + SAMPLES)
+    assert len({*ours, *theirs}) == len(ours) + len(theirs)
+    assert not {*ours, *theirs} & {timer.ours.calibration_input[0].double().sum().item()}
 
 
 def test_between_two_rounds_only_the_calibration_candidate_lives(
