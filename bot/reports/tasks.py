@@ -19,8 +19,8 @@ _STEPS = 500_000
 """The most steps for comparing two files."""
 _SHORT = 60
 """Longer values are shown only in the diff."""
-_OWN_ROWS = frozenset({"description", "files", "tests", "benchmarks", "version_note"})
-"""Fields that are not listed by name and value; the note is shown with its version."""
+_OWN_ROWS = frozenset({"description", "files", "tests", "benchmarks", "version_note", "difficulty"})
+"""Fields that are not listed by name and value; the last two make no new version."""
 _COLUMNS = (Column("what"), Column("now"), Column("then"))
 
 

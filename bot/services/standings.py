@@ -332,7 +332,7 @@ def _slowness(person: PersonScaling, best_ns: dict[str, float]) -> float:
 
 
 MAX_HISTORY = 1_500
-"""About how many scores are shown besides records and each person's best; more would overlap."""
+"""About how many scores are shown apart from records and bests; more dots would overlap."""
 
 
 async def season(

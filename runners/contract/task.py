@@ -80,6 +80,14 @@ class Device(StrEnum):
     """The CPU only."""
 
 
+class Difficulty(StrEnum):
+    """How hard a task is, as its author says."""
+
+    EASY = "easy"
+    MEDIUM = "medium"
+    HARD = "hard"
+
+
 class RankingBy(StrEnum):
     """How the times of several benchmarks become one score."""
 
@@ -181,6 +189,7 @@ class TaskDefinition(Wire):
     launch: Launch | None = None
     isolation: tuple[IsolationLayer, ...] = ()
     version_note: str = ""
+    difficulty: Annotated[Difficulty | None, Field(exclude_if=lambda told: told is None)] = None
 
     @model_validator(mode="after")
     def _files_exist(self) -> Self:

@@ -70,6 +70,7 @@ class TaskYaml(Wire):
     launch: task.Launch | None = None
     isolation: tuple[task.IsolationLayer, ...] = ()
     version_note: str = ""
+    difficulty: task.Difficulty | None = None
     validation: dict[str, object] | None = None
     """KernelBot's later validation of the best submissions, which Podium ignores."""
 

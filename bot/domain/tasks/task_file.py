@@ -94,8 +94,8 @@ def read_task(
 
 
 def digest(task: TaskDefinition) -> str:
-    """Return a hash of all that makes a task version: everything except its note."""
-    content = task.model_dump(mode="json", exclude={"version_note"})
+    """Return a hash of what makes a task version: all except its note and its difficulty."""
+    content = task.model_dump(mode="json", exclude={"version_note", "difficulty"})
     content["files"] = sorted(content["files"].items())
     content["shared_files"] = sorted(content["shared_files"])
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from bot.domain.board import Board, Viewer
 from bot.domain.competition import LONGEST_NAME
@@ -20,6 +21,7 @@ from bot.services.history import gallery
 from bot.services.standings import leaderboard, task_version
 from bot.web import auth, markup, rendering
 from bot.web.context import WebContext, context_of, is_here, page_of
+from runners.contract.task import Difficulty
 
 router = APIRouter()
 _MOST_LISTED = 10
@@ -31,44 +33,57 @@ FRESH_S = 1.0
 """How many seconds a rendered page, or the names of a board's leaders, are reused."""
 
 
+class Filters(BaseModel):
+    """The query parameters of the home page; an empty one filters nothing."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    words: Annotated[str, Field(alias="q", max_length=100)] = ""
+    gpu: Annotated[str, Field(max_length=64)] = ""
+    difficulty: Annotated[str, Field(max_length=64)] = ""
+
+
 @dataclass(frozen=True, slots=True)
 class BoardCard:
     """A board on the home page: what it is about, and how many of its people are ranked."""
 
     overview: BoardOverview
     about: str
+    difficulty: str
+    """Empty if the task does not say."""
     firsts: Mapping[str, str]
     """Who has the first rank, by GPU type."""
     ranked: int
 
-    def matches(self, words: str, gpu: str) -> bool:
-        """Return whether it has the words in its name or text, and the GPU type."""
+    def matches(self, filters: Filters) -> bool:
+        """Return whether it has the words in its name or text, the GPU type, and the difficulty."""
         board = self.overview.board
         text = f"{board.name} {self.about}".casefold()
-        return words.strip().casefold() in text and (not gpu or gpu in board.gpus)
+        return (
+            filters.words.strip().casefold() in text
+            and (not filters.gpu or filters.gpu in board.gpus)
+            and filters.difficulty in {"", self.difficulty}
+        )
 
 
 @router.get("/")
 async def boards(
-    request: Request,
-    viewer: auth.AnyViewer,
-    words: Annotated[str, Query(alias="q", max_length=100)] = "",
-    gpu: Annotated[str, Query(max_length=64)] = "",
+    request: Request, viewer: auth.AnyViewer, filters: Annotated[Filters, Query()]
 ) -> Response:
     """Show the open boards, those that close soonest first, and the closed ones."""
     context = context_of(request)
     now = context.clock.now()
     overviews = sorted(await list_boards(context.store, viewer), key=_closing)
     cards = [await _card(context, each) for each in overviews]
-    shown = [each for each in cards if each.matches(words, gpu)]
+    shown = [each for each in cards if each.matches(filters)]
     values = {
         "title": "Boards",
         "has_boards": bool(cards),
         "open": [each for each in shown if each.overview.board.is_open(now)],
         "ended": [each for each in reversed(shown) if not each.overview.board.is_open(now)],
         "gpus": sorted({each for overview in overviews for each in overview.board.gpus}),
-        "words": words,
-        "gpu": gpu,
+        "difficulties": [each for each in Difficulty if any(each == c.difficulty for c in cards)],
+        **filters.model_dump(),
         **await _competitions(context, viewer, after=None, most=_MOST_LISTED),
         "now": now,
         "is_here": is_here(request),
@@ -166,6 +181,7 @@ async def _card(context: WebContext, overview: BoardOverview) -> BoardCard:
     return BoardCard(
         overview,
         about(version.definition),
+        version.definition.difficulty or "",
         {gpu: names for gpu, (names, _) in found.items()},
         max((count for _, count in found.values()), default=0),
     )

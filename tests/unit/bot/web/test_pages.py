@@ -13,14 +13,17 @@ from typing_extensions import override
 
 from bot.domain.accounts import ANYBODY
 from bot.domain.board import Access, SourceVisibility
+from bot.domain.publication import PublishRequest
 from bot.ports.outside import ServiceConnection
 from bot.reports.submission import VERDICT_WORDS
+from bot.services.publishing.publish import publish
 from bot.web.routes.pages import board, comparison
 from runners.contract.comparison import Ratio
 from runners.contract.evaluation import CaseKind
+from runners.contract.task import Difficulty
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.exhibition import HOSTILE, Exhibition, make_exhibition
-from tests.doubles.factories import make_case, make_measurement
+from tests.doubles.factories import make_case, make_measurement, make_task
 from tests.doubles.memory_store import MemoryStore
 
 _WAYS: dict[Exhibition, httpx.ASGITransport] = {}
@@ -571,3 +574,18 @@ async def test_one_speedup_over_the_reference_is_on_every_page(shown: Exhibition
     names = "vs_reference", "vs_reference_in_turn"
     assert [told["Ada"][name] for name in names] == [2.0, True]
     assert [told["Grace"][name] for name in names] == [None, False]
+
+
+async def test_a_card_has_the_difficulty_of_its_task_by_which_boards_are_filtered(
+    shown: Exhibition,
+) -> None:
+    assert "ifficulty" not in (await asked(shown, "/")).text
+    for difficulty in (Difficulty.HARD, Difficulty.EASY):
+        task = make_task(name=f"is-{difficulty}", gpus=("CPU",), difficulty=difficulty)
+        await publish(shown.store, shown.clock, PublishRequest(shown.people["Ada"]), task)
+    home = (await asked(shown, "/")).text
+    assert '<span class="hidden-words">difficulty: </span>hard</span>' in home
+    assert re.findall(r"<option>(easy|medium|hard)</option>", home) == ["easy", "hard"]
+    hard = (await asked(shown, "/?difficulty=hard")).text
+    assert "<option selected>hard</option>" in hard
+    assert re.findall(r'<h3><a href="/boards/([^"]+)"', hard) == ["is-hard"]

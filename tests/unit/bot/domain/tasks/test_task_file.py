@@ -13,7 +13,15 @@ from bot.domain.errors import UserError
 from bot.domain.tasks.bundle import TaskBundle
 from bot.domain.tasks.task_file import MAX_TASK, ROUNDS, digest, own_rounds, parse_task, read_task
 from runners.contract.evaluation import RoundPolicy
-from runners.contract.task import BuildConfig, Device, Grader, IsolationLayer, RankingBy, TaskFormat
+from runners.contract.task import (
+    BuildConfig,
+    Device,
+    Difficulty,
+    Grader,
+    IsolationLayer,
+    RankingBy,
+    TaskFormat,
+)
 from runners.slots.harness import LINE_MAX
 from tests.doubles.factories import make_task
 
@@ -104,6 +112,7 @@ def test_every_other_key_reaches_the_definition() -> None:
         lower_bound: false
         isolation: [namespaces, seccomp]
         version_note: faster cases
+        difficulty: hard
         validation: {version: v1, script: look.py}
         """)
     task = parse_task(make_bundle(text))
@@ -116,7 +125,8 @@ def test_every_other_key_reaches_the_definition() -> None:
     assert task.mutates_inputs
     assert (task.flops, task.bytes, task.lower_bound) == ("size", "12*size", False)
     assert task.isolation == (IsolationLayer.NAMESPACES, IsolationLayer.SECCOMP)
-    assert task.version_note == "faster cases"
+    assert (task.version_note, task.difficulty) == ("faster cases", Difficulty.HARD)
+    assert "difficulty" not in parse_task(make_bundle()).model_dump()
 
 
 def test_case_values_keep_their_types_and_their_order() -> None:
@@ -367,10 +377,11 @@ def test_a_bundle_without_task_file_is_refused() -> None:
         parse_task(TaskBundle({}, "add"))
 
 
-def test_the_digest_changes_with_everything_but_the_note() -> None:
+def test_the_digest_changes_with_everything_but_the_note_and_the_difficulty() -> None:
     base = digest(parse_task(make_bundle()))
     assert digest(parse_task(make_bundle())) == base
-    assert digest(parse_task(make_bundle(BASE + "version_note: x\n"))) == base
+    for note in ("version_note: x\n", "difficulty: easy\n"):
+        assert digest(parse_task(make_bundle(BASE + note))) == base
     first, second = BASE.splitlines(keepends=True)[2:4]
     assert digest(parse_task(make_bundle(BASE.replace(first + second, second + first)))) == base
     changes = (
