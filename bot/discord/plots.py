@@ -44,6 +44,8 @@ _MARGIN = 0.12
 """Inches around the drawing, which would otherwise touch the picture's edge."""
 _LEAST_DAYS = 1 / 4320
 """The time axis extends at least this many days (20 s) to both sides of its middle."""
+_DATE_FORMATS = ["%Y", "%b", "%d", "%H:%M", "%H:%M", ":%S"]
+"""The labels of years, months, days, hours, minutes and seconds along the time axis."""
 _TITLE, _NAME, _LABEL = 64, 24, 16
 """The most characters of a line of the title, of a name in the legend, and of an axis label."""
 _MOST_COLUMNS = 4
@@ -74,6 +76,7 @@ def _draw(chart: Chart, figure: Figure) -> None:
     lines = [_line(series, axes, number, chart.names) for number, series in enumerate(drawn)]
     points = [point for series in drawn for point in series.points]
     _scale(points, axes)
+    axes.set_xlabel(drawable(chart.x), color=_INK)
     if chart.names:
         _label_positions(chart.names, axes)
     else:
@@ -81,7 +84,6 @@ def _draw(chart: Chart, figure: Figure) -> None:
         _extend(drawn, lines, axes)
     title = "\n".join(textwrap.wrap(drawable(chart.title, 2 * _TITLE), _TITLE)[:2])
     axes.set_title(title, color=_INK, loc="left", fontsize=12, fontweight="bold")
-    axes.set_xlabel(drawable(chart.x), color=_INK)
     axes.set_ylabel(drawable(chart.y), color=_INK)
     _style(axes)
     if len(drawn) > 1:
@@ -104,8 +106,10 @@ def _add_legend(lines: Sequence[Line2D], names: Sequence[str], figure: Figure) -
 def _label_days(days: Sequence[datetime | str], axes: Axes) -> None:
     locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=8)
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC, formats=_DATE_FORMATS))
     numbers = [float(date2num(day)) for day in days]
+    if numbers and max(numbers) - min(numbers) < 1:
+        axes.set_xlabel("time (UTC)", color=_INK)
     if numbers and max(numbers) - min(numbers) < 2 * _LEAST_DAYS:
         center = (max(numbers) + min(numbers)) / 2
         axes.set_xlim(center - _LEAST_DAYS, center + _LEAST_DAYS)

@@ -271,13 +271,16 @@ class PublicationPoster:
 
 
 def outcome_report(outcome: PublicationOutcome) -> Report:
-    """Return who grades and the board's result; after a failed check every finding instead."""
+    """Return who grades and the board's result; after a failed check its findings, errors first."""
     if outcome.report is not None:
         blocks = task_check_report(outcome.report).blocks
-        message = "Nothing was published. Fix the task and run the command again."
         if outcome.report.undecided:
             message = f"Nothing was published. To publish, {HOW_TO_CHOOSE}."
-        return Report(outcome.title, (*blocks, Text(message, Tone.BAD)))
+            return Report(outcome.title, (*blocks, Text(message, Tone.BAD)))
+        message = "Nothing was published. Fix the task and run the command again."
+        errors = [each for each in blocks if isinstance(each, Text) and each.tone is Tone.BAD]
+        others = [each for each in blocks if each not in errors]
+        return Report(outcome.title, (*errors, Text(message, Tone.BAD), *others))
     return Report(outcome.title, tuple(_outcome_lines(outcome)))
 
 

@@ -3,22 +3,26 @@
 python -m tests.benchmarks.phone [--folder FOLDER] [--browser chromium] [--only WORD]
 
 A bot with the fake runner answers people of the local Discord. The folder gets a page and a picture
-of each message, dark and light, and `index.html` with all of them.
+of each message, dark and light, and `index.html` with all of them. It takes three minutes.
 """
 
 import argparse
 import asyncio
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.benchmarks import phone_hosting
+from tests.benchmarks.phone_album import BOARD, SLOW, WITHIN_S, Album, number_of, wait_for_end
+from tests.doubles.discord.model.files import File
 from tests.doubles.discord.model.interactions import Interaction
-from tests.doubles.discord.model.messages import Message
 from tests.doubles.discord.phone import WIDTH, page
+from tests.doubles.discord.users.filling import Value
 from tests.doubles.discord.users.person import Person
-from tests.e2e.discord.scene import Scene, scene
+from tests.e2e.command import IDENTITY, timed_briefly
+from tests.e2e.discord.scene import Scene, kernel, scene
 
 CROWD = (
     "Katherine Johnson", "Evelyn", "Radia", "Barbara", "Karen S.", "Frances", "Hedy", "Annie",
@@ -27,33 +31,26 @@ CROWD = (
 WRONG = "verdict=wrong_answer message=5_of_255_elements_differ;_the_first_at_[3]:_got_1.0,_"
 
 
-@dataclass
-class Album:
-    """The messages in the order in which they were received, by name."""
-
-    shown: dict[str, list[Message]] = field(default_factory=dict)
-
-    def add(self, name: str, *messages: Message) -> None:
-        """Keep messages under a name."""
-        self.shown.setdefault(name, []).extend(messages)
-
-    async def ask(self, name: str, who: Person, command: str, **options: str | int) -> Message:
-        """Use a command and keep all messages of its answer."""
-        run = await who.slash(command, **options)
-        message = await run.final()
-        self.add(name, message)
-        return message
-
-
 async def record(found: Scene) -> Album:
-    """Use the bot as a participant, then as an admin."""
-    album = Album()
+    """Use the bot as a participant, as a creator and as an admin."""
+    album = Album(found)
     people = [_member(found, name) for name in CROWD]
     people[4].shown = "\N{CYRILLIC CAPITAL LETTER IE}velyn"  # looks like the second's
+    await _publish_slow(found)
+    environment = {**found.podium.environment, **found.server.environment}
+    done = await asyncio.to_thread(found.podium, "discord", "setup", **environment)
+    assert done.returncode == 0, done.stderr
+    await album.wait_for("welcome", "Podium is here")
+    await _alerts(found, album)
+    long_runs = await _long_runs(found)
     await asyncio.gather(*(_enter(found, each, number) for number, each in enumerate(people)))
     await _submissions(found, album)
+    await _buttons(found, album)
     await _reading(found, album)
-    await _administering(found, album)
+    await phone_hosting.record(found, album)
+    await _finish_long_runs(album, *long_runs)
+    await _leaving(found, album)
+    album.assert_complete()
     return album
 
 
@@ -65,38 +62,43 @@ def _member(found: Scene, name: str) -> Person:
     return person
 
 
-async def _submissions(found: Scene, album: Album) -> None:
-    scripts = {
-        "test-passed": ("test", ""),
-        "test-wrong": ("test", f"{WRONG}expected_2.0"),
-        "test-crashed": ("test", "verdict=crashed message=ZeroDivisionError:_x_(line_12) log=hm"),
-        "build-failed": ("test", "verdict=build_failed stage=build message=expected_';'_(line_7)"),
-        "ranked-first": ("ranked", "time_us=45"),
-        "ranked-better": ("ranked", "time_us=36.02"),
-        "ranked-slower": ("ranked", "time_us=52"),
-        "ranked-wrong": ("ranked", f"{WRONG}expected_2.0"),
-    }
-    for name, (mode, directive) in scripts.items():
-        run = await found.submit(found.alice, directive, mode, gpus="H100")
-        stored = await run.final()
-        if name == "test-passed":
-            album.add("stored", stored)
-        await _end(found, run)
-        album.add(name, run.message)
-    run = await found.submit(found.alice, "time_us=37.5", "ranked", gpus="H100, L4")
-    await _end(found, run)
-    album.add("ranked-two-gpus", run.message)
-    line = await found.bob.sees("on L4", found.submissions, within=60)
-    album.add("public-lines", *found.bob.messages(line.channel)[-3:])
+async def _publish_slow(found: Scene) -> None:
+    """Publish a board whose runs may take minutes."""
+    task = timed_briefly(IDENTITY, found.podium.folder / "slow")
+    text = (task / "task.yml").read_text(encoding="utf-8")
+    slow = re.sub(r"(?m)^test_timeout: .*$", "test_timeout: 300", text)
+    (task / "task.yml").write_text(slow, encoding="utf-8")
+    words = ("--unchecked", "--name", "slow", "--gpu", "H100")
+    published = await asyncio.to_thread(found.podium, "task", "publish", task, *words)
+    assert published.returncode == 0, published.stderr
 
 
-async def _end(found: Scene, run: Interaction) -> None:
-    """Wait for the report in the answer."""
+async def _alerts(found: Scene, album: Album) -> None:
+    """Choose channels for alerts and notifications, so that later ones appear there."""
+    carol, guild = found.carol, found.guild
+    await album.ask(carol, "admin alerts", channel=guild.create_channel("alarms"))
+    news = guild.create_channel("news")
+    await album.ask(carol, "admin notices", channel=news, record=True, competition=True)
+    source = "".join(f"    x{n} = data[{n % 2}] * {n} + {n}\n" for n in range(30))
+    text = f"# fake: time_us=70\ndef custom_kernel(data):\n{source}    return data\n"
+    for person in (found.bob, _member(found, "Mallory")):
+        copied = File("copy.py", text.encode())
+        run = await person.slash("leaderboard submit ranked", script=copied, gpus="L4", **BOARD)
+        await run.final()
 
-    def ended() -> bool:
-        return "Run again" in {each.label for each in run.message.buttons}
 
-    await found.server.wait_for(ended, 120)
+async def _long_runs(found: Scene) -> tuple[Interaction, Interaction]:
+    """Begin two runs of two minutes, by a person with notifications and by one without."""
+    patient, other = _member(found, "Patience"), _member(found, "Ada")
+    await (await patient.slash("profile notices", result=True)).final()
+    runs = [await found.submit(each, "seconds=125", "test", **SLOW) for each in (patient, other)]
+    return runs[0], runs[1]
+
+
+async def _finish_long_runs(album: Album, patient: Interaction, other: Interaction) -> None:
+    await album.wait_for("result-ready", "your result is ready", 180)
+    await wait_for_end(album.found, other)
+    album.add("long-run", other.message)
 
 
 async def _enter(found: Scene, person: Person, number: int) -> None:
@@ -104,41 +106,105 @@ async def _enter(found: Scene, person: Person, number: int) -> None:
     gpus = "H100, L4" if number % 3 == 0 else "H100"
     run = await found.submit(person, f"time_us={31.5 + number**1.5:.2f}", gpus=gpus)
     await run.final()
-    await _end(found, run)
+    await wait_for_end(found, run)
+
+
+async def _submissions(found: Scene, album: Album) -> None:
+    scripts = {
+        "test-passed": ("test", "seconds=0.5"),
+        "test-wrong": ("test", f"{WRONG}expected_2.0"),
+        "test-crashed": ("test", "verdict=crashed message=ZeroDivisionError:_x_(line_12) log=hm"),
+        "build-failed": ("test", "verdict=build_failed stage=build message=expected_';'_(line_7)"),
+        "benchmark": ("benchmark", "time_us=41"),
+        "profile": ("profile", "time_us=41"),
+        "ranked-first": ("ranked", "time_us=45"),
+        "ranked-better": ("ranked", "time_us=36.02"),
+        "ranked-slower": ("ranked", "time_us=52"),
+        "ranked-wrong": ("ranked", f"{WRONG}expected_2.0"),
+    }
+    for name, (mode, directive) in scripts.items():
+        options: dict[str, Value] = {"script": kernel(directive), "gpus": "H100", **BOARD}
+        run = await album.ask(found.alice, f"leaderboard submit {mode}", **options)
+        await wait_for_end(found, run)
+        album.add(name, run.message)
+    run = await found.submit(found.alice, "time_us=37.5", "ranked", gpus="H100, L4")
+    await wait_for_end(found, run)
+    album.add("ranked-two-gpus", run.message)
+    line = await found.bob.sees("on L4", found.submissions, within=60)
+    album.add("public-lines", *found.bob.messages(line.channel)[-3:])
+    album.add("thread-report", found.alice.messages(found.alice.threads()[0])[-1])
+    await album.click("details", found.bob, line, "Details")
+    await album.wait_for("results-thread", "Results of identity")
+    await album.wait_for("confirmation", "its confirmation has ended")
+    await album.wait_for("alert", "near-identical")
+    await album.wait_for("notification", "record")
+
+
+async def _buttons(found: Scene, album: Album) -> None:
+    alice = found.alice
+    slow = await found.submit(alice, "seconds=12", "test", **SLOW)
+    await slow.final()
+    await found.server.wait_for(lambda: "test 0" in slow.message.text, WITHIN_S)
+    album.add("live", slow.message)
+    await album.click("cancel", alice, slow.message, "Cancel")
+    await wait_for_end(found, slow)
+    album.add("cancelled", slow.message)
+    run = await found.submit(alice, "time_us=40", "test", gpus="H100")
+    await wait_for_end(found, run)
+    await album.click("run-again", alice, run.message, "Run again")
+    await album.click("make-ranked", alice, run.message, "Make ranked")
+    await album.click("source", alice, run.message, "Source")
+    number = number_of(run.message)
+    await album.ask(alice, "submission show", id=number)
+    await album.ask(alice, "submission source", id=number)
+    await album.ask(alice, "submission rerun", id=number, mode="benchmark")
+    slow = await found.submit(alice, "seconds=60", "test", **SLOW)
+    await slow.final()
+    await album.ask(alice, "submission cancel", id=number_of(slow.message))
+    ranked = await found.submit(alice, "time_us=35", "ranked", gpus="H100")
+    await wait_for_end(found, ranked)
+    await album.ask(alice, "submission compare", first=number, second=number_of(ranked.message))
+    await album.ask(alice, "submission withdraw", id=number_of(ranked.message))
+    asked = await album.ask(alice, "leaderboard submit test", "question", script=kernel(), **BOARD)
+    album.add("question-submit", asked.message)
+    sent = await alice.send("my kernel", kernel("time_us=44", "mine.py"))
+    run = await alice.message_command("Submit this file", sent)
+    album.add("Submit-this-file", await run.final())
 
 
 async def _reading(found: Scene, album: Album) -> None:
-    alice, board = found.alice, {"leaderboard_name": "identity"}
-    shown = await (await alice.slash("leaderboard show", **board)).final()
+    alice = found.alice
+    shown = await (await alice.slash("leaderboard show", **BOARD)).final()
     while "10. " not in shown.text:  # the last ones wait for their confirmation
         await asyncio.sleep(0.5)
-        shown = await (await alice.slash("leaderboard show", **board)).final()
-    await album.ask("show", alice, "leaderboard show", **board)
+        shown = await (await alice.slash("leaderboard show", **BOARD)).final()
+    await album.ask(alice, "leaderboard show", **BOARD)
     await alice.click(shown, "Next")
     await alice.sees("page 2", within=10)
     album.add("show-next", shown)
-    await album.ask("show-several", alice, "leaderboard show", gpu="H100, L4", **board)
-    await album.ask("show-personal", alice, "leaderboard show-personal", **board)
-    await album.ask("compare-gpus", alice, "leaderboard compare-gpus", **board)
-    for name in ("list", "task", "template", "help"):
-        options = board if name in {"task", "template"} else {}
-        await album.ask(name, alice, f"leaderboard {name}", **options)
-    await album.ask("compare", alice, "submission compare", first=5, second=6)
-    await album.ask("profile-link", alice, "profile link")
-    await album.ask("profile-tokens", alice, "profile tokens")
-    await album.ask("profile-notices", alice, "profile notices")
-    await album.ask("error", alice, "leaderboard show", leaderboard_name="identty")
+    await alice.select(shown.selects[1], [shown.selects[1].raw["options"][0]["value"]])
+    album.add("show-place", shown)
+    several = await (await alice.slash("leaderboard show", gpu="H100, L4", **BOARD)).final()
+    album.add("show-several", several)
+    for word in ("show-personal", "compare-gpus", "task", "template"):
+        await album.ask(alice, f"leaderboard {word}", **BOARD)
+    for word in ("list", "help"):
+        await album.ask(alice, f"leaderboard {word}")
+    for word in ("link", "tokens", "notices", "export"):
+        await album.ask(alice, f"profile {word}")
+    await album.ask(alice, "profile revoke", id=1)
+    wrong = await (await alice.slash("leaderboard show", leaderboard_name="identty")).final()
+    album.add("error", wrong)
 
 
-async def _administering(found: Scene, album: Album) -> None:
-    carol = found.carol
-    await album.ask("help-admin", carol, "leaderboard help")
-    await album.ask("admin-limit", carol, "admin limit", most=5, minutes=60)
-    for name in ("limits", "stats", "runners", "audit", "costs"):
-        await album.ask(f"admin-{name}", carol, f"admin {name}")
+async def _leaving(found: Scene, album: Album) -> None:
+    form = await found.alice.slash("profile delete")
+    album.add_form("delete-account-form", form)
+    gone = await found.alice.modal(form, {"Type delete": "delete"})
+    album.add("profile-delete", await gone.final())
 
 
-def pictures(album: Album, folder: Path, browser: str, only: str = "") -> Iterator[Path]:
+def draw(album: Album, folder: Path, browser: str, only: str = "") -> Iterator[Path]:
     """Write the pages, and yield a picture of each."""
     for name, messages in album.shown.items():
         if only not in name:
@@ -160,7 +226,7 @@ def _picture(file: Path, browser: str) -> Path:
 
 
 async def _recorded() -> Album:
-    async with scene(gpus=("H100", "L4")) as found:
+    async with scene("fake:CPU=2:H100=4:L4=1", gpus=("H100", "L4")) as found:
         return await record(found)
 
 
@@ -175,7 +241,7 @@ def main() -> None:
     album = asyncio.run(_recorded())
     every = [(name, each) for name, messages in album.shown.items() for each in messages]
     (options.folder / "index.html").write_text(page(every), encoding="utf-8")
-    for picture in pictures(album, options.folder, options.browser, options.only):
+    for picture in draw(album, options.folder, options.browser, options.only):
         print(picture)
 
 

@@ -92,7 +92,7 @@ def _article(caption: str, message: Message) -> str:
         if file.filename.endswith(".png"):
             parts.append(f'<img src="{_data_url(file.data)}">')
         else:
-            parts.append(f'<div class="file">📄 {html.escape(file.filename)}</div>')
+            parts.append(f'<div class="file">File: {html.escape(file.filename)}</div>')
     parts += map(_component, message.components)
     return f"<article>{''.join(parts)}</article>"
 
@@ -116,14 +116,23 @@ def _component(part: Json) -> str:
             return f'<button class="{style}"{off}>{label}</button>'
         case ComponentKind.TEXT_DISPLAY:
             return markup(part["content"])
-        case ComponentKind.SEPARATOR:
-            return "<hr>"
+        case ComponentKind.LABEL:
+            return _field(part)
         case _:
             return _group(part)
 
 
+def _field(part: Json) -> str:
+    """Return a field of a form."""
+    about, words = part.get("description") or "", part["component"].get("placeholder") or "…"
+    field = f'<div class="menu">{html.escape(words)}</div>'
+    return f"<p>{html.escape(part['label'])}</p><small>{html.escape(about)}</small>{field}"
+
+
 def _group(part: Json) -> str:
-    """Return a menu or a container of components."""
+    """Return a menu, a line or a container of components."""
+    if part["type"] == ComponentKind.SEPARATOR:
+        return "<hr>"
     inside = "".join(map(_component, part.get("components", ())))
     if "options" in part:
         chosen = [each["label"] for each in part["options"] if each.get("default")]

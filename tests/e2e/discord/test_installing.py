@@ -11,7 +11,7 @@ import pytest
 from bot.discord.setup_check import needed_permissions
 from tests.doubles.discord.model.guilds import Guild
 from tests.doubles.discord.permissions import EVERYONE, Permission
-from tests.doubles.discord.process import podium_command
+from tests.doubles.discord.process import podium_command, program
 from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.discord.users.person import Person
 from tests.e2e.command import Podium, fresh, refusal
@@ -132,6 +132,18 @@ async def test_a_first_server_is_set_up_with_one_command() -> None:
             server.assert_clean(allowing=(0,))
 
 
+async def test_a_start_warns_of_no_missing_library(server: LocalDiscord) -> None:
+    server.guild("gpu")
+    with fresh("fake:CPU=1") as podium:
+        log, up = podium.folder / "bot.log", program(sys.executable, "-m", "bot", "up")
+        async with server.spawn(up, log, environment=podium.environment):
+            await server.wait_for(lambda: server.syncs, 60)
+        written = log.read_text() + (podium.folder / "data" / "podium.log").read_text()
+    assert "commands were published" in written
+    for word in ("PyNaCl", "davey", "Warning", '"warning"', "[warning"):
+        assert word not in written
+
+
 _RIGHTS, _SUBMISSIONS, _BOARDS = "Discord rights", "Discord submissions in gpu", "boards"
 _UP, _ADMINS, _ALERTS = "podium up", "Discord admins in gpu", "Discord alerts in gpu"
 _OWN = "own board"
@@ -184,8 +196,10 @@ async def _until_missing(missing: Callable[[], Awaitable[set[str]]], wanted: set
 
 async def _create_board(host: Person) -> None:
     zip_file = zipped(files())
-    options = {"leaderboard_name": "mine", "task_zip": zip_file, "gpus": "CPU"}
-    await (await host.slash("leaderboard create", **options)).final()
+    created = await host.slash(
+        "leaderboard create", leaderboard_name="mine", task_zip=zip_file, gpus="CPU"
+    )
+    await created.final()
     thread = await host.sees_thread(": mine", within=60)
     await host.sees("mine on CPU is published", thread, within=60)
 

@@ -80,13 +80,13 @@ def test_hundreds_of_runs_fit_into_one_message() -> None:
     assert text.endswith(f"> and {300 - shown} more")
 
 
-def test_an_unsound_task_is_told_with_every_finding() -> None:
+def test_an_unsound_task_is_told_with_every_finding_and_errors_first() -> None:
     error = UnsoundTaskError(TaskReport("add", "CPU", (GOOD, BAD)), "short")
     outcome = outcome_of_error("Leaderboard add", error)
     words = [text for text, _ in lines(outcome_report(outcome))]
-    assert words[0].endswith("a.py: passed, as expected")
-    assert words[1].endswith("b.py: got passed, expected crashed")
-    assert "Nothing was published" in words[2]
+    assert words[0].endswith("b.py: got passed, expected crashed")
+    assert "Nothing was published" in words[1]
+    assert words[2].endswith("a.py: passed, as expected")
     assert outcome.board is None
 
 
