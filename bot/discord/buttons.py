@@ -171,16 +171,16 @@ async def say_stored(answer: InteractionReply, stored: Submission, head: str = "
     answer.is_followed = True
     board = await context_of(answer.interaction).store.boards.get(stored.board)
     stated = stored.consent.statement(None if board is None else board.deadline)
-    await answer.say(f"{head}{stored_message(stored)} {stated}")
+    await answer.say(f"{head}{stored_message(stored)}\n-# {stated}")
 
 
 def stored_message(submission: Submission) -> str:
     """Return the reply to a stored submission: it says where the progress is shown."""
     gpus = plain(", ".join(submission.gpus))
     return (
-        f"Submission #{submission.id} is stored: {submission.mode} on {gpus}. This message shows "
-        f"its progress and its report for 15 minutes; `/submission show id:{submission.id}` shows "
-        "them at any time."
+        f"Submission #{submission.id} is stored: {submission.mode} on {gpus}.\n"
+        "-# This message shows its progress and its report for 15 minutes; "
+        f"`/submission show id:{submission.id}` shows them at any time."
     )
 
 

@@ -15,7 +15,7 @@ from typing_extensions import override
 from bot.discord.context import FRONT_END, Interaction, context_of
 from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line
 from bot.discord.interaction_claims import replacing
-from bot.discord.roles import ADMIN, mention, require, user_credential, viewer_of
+from bot.discord.roles import ADMIN, require, viewer_of
 from bot.domain.board import Board
 from bot.domain.records import NamedAuditEntry
 from bot.services import audit, lookup
@@ -23,10 +23,8 @@ from bot.services import audit, lookup
 _BOARDS_PER_PAGE, _ENTRIES_PER_PAGE = 10, 8
 _WIDTHS = (200, 60, 20)
 """The most characters of a user's text per line; fewer if a page would exceed a message."""
-_MENTIONED = re.compile(
-    rf"\bperson {FRONT_END}:(?P<user>[0-9]{{1,20}})$"
-    r"|^channel (?P<channel>[0-9]{1,20}) of guild [0-9]{1,20}$"
-)
+_CHANNEL = re.compile(r"channel ([0-9]{1,20}) of guild [0-9]{1,20}")
+_USER = re.compile(rf"(?:\bperson )?\b{FRONT_END}:([0-9]{{1,20}})(?![0-9…])")
 """People and channels of Discord in the subject of an audit entry."""
 """The subject of an audit entry that is about a Discord user."""
 
@@ -140,12 +138,7 @@ async def _audit(interaction: Interaction, number: int) -> ListPage:
 def audit_line(decision: NamedAuditEntry, width: int) -> str:
     """Return who did what, when and why; Discord users can be clicked but are not notified."""
     entry = decision.entry
-    found = _MENTIONED.search(entry.subject)
-    subject = line(entry.subject, width)
-    if found is not None:
-        channel = found["channel"]
-        shown = f"<#{channel}>" if channel else mention(user_credential(int(found["user"])))
-        subject = f"{line(entry.subject[: found.start()], width)} {shown}".lstrip()
+    subject = _USER.sub(r"<@\1>", _CHANNEL.sub(r"<#\1>", line(entry.subject, width)))
     actor = line(decision.actor_name or "Podium", min(width, 32))
     reason = f": {line(entry.reason, width)}" if entry.reason else ""
     return f"<t:{int(entry.at.timestamp())}:f> **{actor}** {line(entry.action)} {subject}{reason}"

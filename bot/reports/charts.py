@@ -37,7 +37,8 @@ def _row(person: PersonScaling, gpus: Sequence[str]) -> tuple[str, ...]:
 def _cell(value: ScoreValue | None, fastest_ns: float) -> str:
     if value is None:
         return ""
-    return f"{show_time(value.time_ns)} {value.time_ns / fastest_ns:.1f}x"
+    ratio = f" {value.time_ns / fastest_ns:.1f}x" if value.time_ns > fastest_ns else ""
+    return f"{show_time(value.time_ns)}{ratio}"
 
 
 def _chart(scaling: GpuScaling) -> blocks.Chart:

@@ -15,6 +15,7 @@ _PENDING_COLUMNS = (
     Column("place"),
     Column("submission", numeric=True),
 )
+_COMPARED = "Each run is compared with the one before it."
 _FINAL_COLUMNS = (
     Column("rank", numeric=True),
     Column("who"),
@@ -156,7 +157,7 @@ def final_table(final: Final | None) -> Table | None:
         )
         for number, each in enumerate(found)
     )
-    return Table("final", _FINAL_COLUMNS, rows)
+    return Table("final", _FINAL_COLUMNS, rows, is_list=True)
 
 
 def _against(number: int, ratio: PairRatio | None) -> str:
@@ -174,5 +175,5 @@ def finals_report(board: str, finals: Sequence[Final]) -> Report:
     for each in finals:
         blocks.append(Text(final_line(each)))
         table = final_table(each)
-        blocks += [] if table is None else [table]
+        blocks += [] if table is None else [table, Text(_COMPARED, Tone.QUIET)]
     return Report(f"final of {board}", tuple(blocks) or (Text("no final yet", Tone.QUIET),))

@@ -134,11 +134,11 @@ async def _require_uncounted(
     store: Store, clock: Clock, person: PersonId, submitted: Sequence[Submission]
 ) -> None:
     """Raise UserError while a limit or quota counts a submission: a new account would be free."""
-    limits = await store.moderation.limits()
-    if any(each.person == person for each in limits):
+    limits, quotas = await store.moderation.limits(), await store.costs.quotas()
+    if person in {*(each.person for each in limits), *(each.key.person for each in quotas)}:
         raise UserError("limited", "you are limited; ask an admin to delete your account")
     windows = [each.window for each in limits if each.person is None]
-    if await store.costs.quotas():
+    if any(each.key.person is None for each in quotas):
         windows.append(_DAY)
     if not windows or not submitted:
         return

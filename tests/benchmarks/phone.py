@@ -28,6 +28,7 @@ CROWD = (
     "Katherine Johnson", "Evelyn", "Radia", "Barbara", "Karen S.", "Frances", "Hedy", "Annie",
     "Mary Kenneth", "Sophie", "Joan", "Betty", "Émilie", "Fran Allen with a very long name",
 )  # fmt: skip
+MINE = b"#!PODIUM leaderboard identity\n#!PODIUM gpus H100\ndef custom_kernel(data): ...\n"
 WRONG = "verdict=wrong_answer message=5_of_255_elements_differ;_the_first_at_[3]:_got_1.0,_"
 
 
@@ -132,12 +133,13 @@ async def _submissions(found: Scene, album: Album) -> None:
     album.add("ranked-two-gpus", run.message)
     line = await found.bob.sees("on L4", found.submissions, within=60)
     album.add("public-lines", *found.bob.messages(line.channel)[-3:])
-    album.add("thread-report", found.alice.messages(found.alice.threads()[0])[-1])
+    own = next(each for each in found.alice.threads() if each.name.startswith("identity: "))
+    album.add("thread-report", found.alice.messages(own)[-1])
     await album.click("details", found.bob, line, "Details")
     await album.wait_for("results-thread", "Results of identity")
     await album.wait_for("confirmation", "its confirmation has ended")
     await album.wait_for("alert", "near-identical")
-    await album.wait_for("notification", "record")
+    await album.wait_for("notification", "Record on")
 
 
 async def _buttons(found: Scene, album: Album) -> None:
@@ -167,7 +169,7 @@ async def _buttons(found: Scene, album: Album) -> None:
     await album.ask(alice, "submission withdraw", id=number_of(ranked.message))
     asked = await album.ask(alice, "leaderboard submit test", "question", script=kernel(), **BOARD)
     album.add("question-submit", asked.message)
-    sent = await alice.send("my kernel", kernel("time_us=44", "mine.py"))
+    sent = await alice.send("my kernel", File("mine.py", MINE))
     run = await alice.message_command("Submit this file", sent)
     album.add("Submit-this-file", await run.final())
 

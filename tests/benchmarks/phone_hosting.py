@@ -53,7 +53,7 @@ async def _update(found: Scene, album: Album) -> None:
     asked = await carol.slash("leaderboard update", task_zip=changed, **mine)
     await asked.final()
     question = await carol.sees("Nothing is changed yet", after=asked.message, within=30)
-    album.add("leaderboard-update", asked.message)
+    album.add("leaderboard-update", asked.message, *asked.followups)
     album.add("question-update", question)
     await (await carol.click(question, "Check and publish")).final()
     offer = await album.wait_for("check-question", "with the new version too?")
@@ -72,8 +72,8 @@ async def _compete(found: Scene, album: Album) -> None:
     await album.wait_for("check-outcome-competition", "with 2 boards is published")
     await album.wait_for("notification-competition", "Cup 2030 is open")
     await album.ask(carol, "admin competition show", **cup)
-    await album.ask(carol, "admin competition extend", deadline="2099-01-31 18:00", **cup)
     await album.ask(carol, "admin competition close", **cup)
+    await album.ask(carol, "admin competition extend", deadline="2099-01-31 18:00", **cup)
     form = await carol.slash("admin competition delete", **cup)
     album.add_form("delete-competition-form", form)
     gone = await carol.modal(form, {"The competition's exact name": "Cup 2030"})
@@ -88,7 +88,9 @@ async def _administer(found: Scene, album: Album) -> None:
     for word in ("limits", "stats", "runners", "costs"):
         await album.ask(carol, f"admin {word}")
     audit = await album.ask(carol, "admin audit")
-    await (await carol.click(audit.message, "Next")).final()
+    first = audit.message.content
+    await carol.click(audit.message, "Next")
+    await found.server.wait_for(lambda: audit.message.content != first, WITHIN_S)
     album.add("list-next", audit.message)
     await album.ask(carol, "admin unlimit")
     await album.ask(carol, "admin export", **BOARD)
@@ -124,8 +126,11 @@ async def _moderate(found: Scene, album: Album) -> None:
     line = bob.messages(found.guild.channel("Results of identity"))[-1]
     moderated = await carol.message_command("Moderate", line)
     album.add("Moderate", await moderated.final(), *moderated.followups)
-    for word in ("ban", "unban", "reset-name"):
-        await album.ask(carol, f"admin {word}", who=bob, reason="spam")
+    await album.ask(carol, "admin ban", who=bob, reason="spam", lasts="7 days")
+    await album.ask(carol, "admin unban", who=bob, reason="spam")
+    members = found.guild.members.values()
+    target = next(each.user for each in members if each.user.name == "katherine_johnson")
+    await album.ask(carol, "admin reset-name", who=target, reason="spam")
     await album.ask(carol, "admin final", gpu="H100", **BOARD)
     shown = await _final(found)
     await album.click("show-final", found.alice, shown.message, "Final")

@@ -106,6 +106,18 @@ async def test_an_account_is_not_deleted_while_a_ban_a_limit_or_a_quota_counts(
     await delete_account(store, clock, ada.id)
 
 
+async def test_a_quota_of_one_person_keeps_only_their_account(
+    scene: Scene, clock: ManualClock
+) -> None:
+    store, ada = scene.store, scene.ada
+    bob = await store.people.ensure("local:bob", "Bob")
+    await judged(scene, clock)
+    await store.costs.set_quota(Quota(QuotaKey(Unit.SECONDS, person=bob.id), 60.0))
+    with pytest.raises(UserError, match="you are limited"):
+        await delete_account(store, clock, bob.id)
+    await delete_account(store, clock, ada.id)
+
+
 async def test_running_submissions_are_stopped_before_a_deletion(
     scene: Scene, clock: ManualClock
 ) -> None:

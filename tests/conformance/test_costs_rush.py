@@ -73,11 +73,24 @@ async def cheapest(store: Store, price: dict[str, float]) -> float:
         (Unit.DOLLARS, 5.5 * LIMIT_S * 0.01, PRICES),
     ],
 )
+@pytest.mark.parametrize("of", ["each person", "everyone", "board", "person"])
 async def test_of_fifty_claims_at_the_same_moment_none_can_exceed_the_quota(
-    copies: list[Store], clock: ManualClock, *, unit: Unit, most: float, price: dict[str, float]
+    copies: list[Store],
+    clock: ManualClock,
+    *,
+    unit: Unit,
+    most: float,
+    price: dict[str, float],
+    of: str,
 ) -> None:
     scene, store = await rush(copies, clock), copies[0]
-    await store.costs.set_quota(Quota(QuotaKey(unit), most))
+    key = QuotaKey(
+        unit,
+        each_person=of != "everyone",
+        board=scene.board.id if of == "board" else None,
+        person=scene.ada.id if of == "person" else None,
+    )
+    await store.costs.set_quota(Quota(key, most))
     used, ran = 0.0, 0
     while running := await claim_at_once(copies):
         held = sum(price[job.gpu] * LIMIT_S for job in running)

@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from bot.domain.accounts import SYSTEM_IDENTITY
+from bot.domain.costs import UsageKind, day_of
 from bot.domain.ids import TaskVersionId, is_system_submission
 from bot.domain.job import SYSTEM_PRIORITY, Job
 from bot.domain.records import DayCount
@@ -115,6 +116,9 @@ async def test_it_counts_nowhere_else(scene: Scene, clock: ManualClock) -> None:
     assert await store.results.durations(version, "CPU", 9) == ()
     assert await store.results.gpu_durations("CPU", 9) == ()
     assert await store.submissions.to(scene.board.id) == ()
+    assert await store.costs.counted(day_of(clock.now())) == ()
+    (used,) = await store.costs.usage(day_of(clock.now()))
+    assert used.kind is UsageKind.REFERENCE
     assert await store.statistics.people() == 1
     assert await store.statistics.participants() == {}
     assert await store.statistics.days(clock.now()) == ()

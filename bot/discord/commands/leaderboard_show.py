@@ -112,16 +112,19 @@ _HELP = """\
 3. `/leaderboard submit test` tests it and reports to you alone.
 4. `/leaderboard submit ranked` times and ranks it.
 5. `/leaderboard show` shows the standings.
+
 A header, the comments at a file's top, may name board and GPU types:
 ```
 #!PODIUM leaderboard vectoradd
 #!PODIUM gpus H100 L4
 ```
 `/profile notices` chooses your notifications.
+
 **Times** are by the judge's own clock, with their uncertainty (±). Lower is better. Times that \
 cannot be told apart share a rank.
 **Confirmation pending:** a run that would take one of the first three places is first compared \
 with its holder, in turns on one card. Until then your earlier best stays ranked.
+
 """
 
 

@@ -38,6 +38,9 @@ def test_a_decision_names_people_of_discord_to_be_clicked_on() -> None:
     ("subject", "shown"),
     [
         ("every board, test, person discord:17", "every board, test, <@17>"),
+        ("quota 60 s, person discord:17, every board", "quota 60 s, <@17>, every board"),
+        ("board mine: discord:17", "board mine: <@17>"),
+        ("board mine: local:17", "board mine: local:17"),
         ("channel 5 of guild 6", "<#5>"),
         ("board channel 5", "board channel 5"),
     ],

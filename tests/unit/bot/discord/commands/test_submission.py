@@ -30,5 +30,5 @@ async def test_a_file_above_the_limit_is_not_even_fetched(size: int) -> None:
 async def test_the_answer_says_where_the_submission_is_shown(place: Place) -> None:
     submission = await place.submit()
     said = stored_message(submission)
-    assert said.startswith(f"Submission #{submission.id} is stored: ranked on CPU. ")
+    assert said.startswith(f"Submission #{submission.id} is stored: ranked on CPU.\n")
     assert f"`/submission show id:{submission.id}` shows them at any time" in said
