@@ -138,10 +138,15 @@ async def _audit(interaction: Interaction, number: int) -> ListPage:
 def audit_line(decision: NamedAuditEntry, width: int) -> str:
     """Return who did what, when and why; Discord users can be clicked but are not notified."""
     entry = decision.entry
-    subject = _USER.sub(r"<@\1>", _CHANNEL.sub(r"<#\1>", line(entry.subject, width)))
+    subject = _with_mentions(_CHANNEL.sub(r"<#\1>", line(entry.subject, width)))
     actor = line(decision.actor_name or "Podium", min(width, 32))
-    reason = f": {line(entry.reason, width)}" if entry.reason else ""
+    reason = f": {_with_mentions(line(entry.reason, width))}" if entry.reason else ""
     return f"<t:{int(entry.at.timestamp())}:f> **{actor}** {line(entry.action)} {subject}{reason}"
+
+
+def _with_mentions(escaped: str) -> str:
+    """Return an escaped text with the accounts of Discord users as mentions."""
+    return _USER.sub(r"<@\1>", escaped)
 
 
 def _fit_page(lines: Callable[[int], Iterator[str]]) -> str:

@@ -28,7 +28,11 @@ CROWD = (
     "Katherine Johnson", "Evelyn", "Radia", "Barbara", "Karen S.", "Frances", "Hedy", "Annie",
     "Mary Kenneth", "Sophie", "Joan", "Betty", "Émilie", "Fran Allen with a very long name",
 )  # fmt: skip
-MINE = b"#!PODIUM leaderboard identity\n#!PODIUM gpus H100\ndef custom_kernel(data): ...\n"
+MINE = b"""\
+#!PODIUM leaderboard identity
+#!PODIUM gpus H100
+# fake: time_us=44
+"""
 WRONG = "verdict=wrong_answer message=5_of_255_elements_differ;_the_first_at_[3]:_got_1.0,_"
 
 

@@ -50,6 +50,11 @@ def test_an_audit_entry_names_people_and_channels_without_ids(subject: str, show
     assert audit_line(entry, 200).endswith(f"**Ada** ban {shown}")
 
 
+def test_whom_an_admin_invited_is_a_mention() -> None:
+    entry = NamedAuditEntry(replace(ROW, action="invite", reason="discord:17, discord:18"), "Ada")
+    assert audit_line(entry, 200).endswith(": <@17>, <@18>")
+
+
 def test_a_page_of_long_words_still_fits_into_a_message() -> None:
     long = NamedAuditEntry(replace(ROW, subject="*" * 300, reason="*" * 300), "*" * 300)
     page = _fit_page(lambda width: (audit_line(long, width) for _ in range(8)))
