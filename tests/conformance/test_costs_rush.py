@@ -63,31 +63,34 @@ async def claim_at_once(copies: list[Store]) -> list[Job]:
 async def cheapest(store: Store, price: dict[str, float]) -> float:
     """The least that a waiting job may need."""
     backlog = await store.jobs.backlog()
-    return min(price[gpu] * LIMIT_S for gpu in GPUS if backlog.get(gpu, {}).get("queued"))
+    waiting = [gpu for gpu in GPUS if price[gpu] and backlog.get(gpu, {}).get("queued")]
+    return min(price[gpu] * LIMIT_S for gpu in waiting)
 
 
 @pytest.mark.parametrize(
-    ("unit", "most", "price"),
+    ("unit", "of"),
     [
-        (Unit.SECONDS, 5.5 * LIMIT_S, {"L4": 1.0, "T4": 1.0}),
-        (Unit.DOLLARS, 5.5 * LIMIT_S * 0.01, PRICES),
+        (Unit.SECONDS, "each person"),
+        (Unit.DOLLARS, "each person"),
+        (Unit.DOLLARS, "everyone"),
+        (Unit.SECONDS, "board"),
+        (Unit.DOLLARS, "GPU type"),
+        (Unit.SECONDS, "person"),
     ],
 )
-@pytest.mark.parametrize("of", ["each person", "everyone", "board", "person"])
 async def test_of_fifty_claims_at_the_same_moment_none_can_exceed_the_quota(
-    copies: list[Store],
-    clock: ManualClock,
-    *,
-    unit: Unit,
-    most: float,
-    price: dict[str, float],
-    of: str,
+    copies: list[Store], clock: ManualClock, *, unit: Unit, of: str
 ) -> None:
     scene, store = await rush(copies, clock), copies[0]
+    price = PRICES if unit is Unit.DOLLARS else dict.fromkeys(GPUS, 1.0)
+    most = 5.5 * LIMIT_S * price["L4"]
+    if of == "GPU type":
+        price, most = price | {"T4": 0.0}, most / 2  # it holds half of the jobs back
     key = QuotaKey(
         unit,
         each_person=of != "everyone",
         board=scene.board.id if of == "board" else None,
+        gpu="L4" if of == "GPU type" else None,
         person=scene.ada.id if of == "person" else None,
     )
     await store.costs.set_quota(Quota(key, most))
