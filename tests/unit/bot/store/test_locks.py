@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain.errors import SetupError
-from bot.store.locks import is_served, judging, judging_in_turn, serving
+from bot.store.locks import is_ready, is_served, judging, judging_in_turn, ready, serving
 
 
 async def test_a_folder_is_served_by_one_at_a_time(tmp_path: Path) -> None:
@@ -19,6 +19,14 @@ async def test_a_folder_is_served_by_one_at_a_time(tmp_path: Path) -> None:
             async with serving(tmp_path):
                 pass
     assert not is_served(tmp_path)
+
+
+async def test_a_process_is_ready_for_as_long_as_it_says_so(tmp_path: Path) -> None:
+    async with serving(tmp_path):
+        assert not is_ready(tmp_path)
+        async with ready(tmp_path):
+            assert is_ready(tmp_path)
+        assert not is_ready(tmp_path)
 
 
 def test_two_who_look_at_once_take_each_other_for_nobody(tmp_path: Path) -> None:
