@@ -196,6 +196,7 @@ def cpu_model() -> str:
     return names[0] if names else platform.machine()
 
 
+@functools.cache
 def _version_of(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
@@ -210,7 +211,7 @@ def importable() -> tuple[str, ...]:
 
 
 def host_environment() -> evaluation.Environment:
-    """The environment of a CPU evaluation."""
+    """The environment of a CPU evaluation; most of the time for it is for the first call."""
     return evaluation.Environment(
         gpu=evaluation.CPU,
         torch=torch.__version__,

@@ -30,7 +30,7 @@ from runners.contract.task import Grader, LanguageName, TaskFormat
 from runners.contract.verdict import Verdict
 from runners.harness import HARNESS_VERSION, graders
 from runners.harness.build.kit import KIT
-from runners.harness.evaluate import evaluate, importable
+from runners.harness.evaluate import evaluate, host_environment, importable
 from runners.harness.gpu import warm
 from runners.harness.gpu.buffers import max_spares
 from runners.harness.gpu.health import Card, examine, read_cards
@@ -92,6 +92,7 @@ def serve(isolation: Isolation, *, gpu: bool = False) -> int:
     process.adopt_orphans()
     for name in names(graders):
         load(graders, name)  # otherwise every judge would import it again
+    host_environment()  # starts a program, whose answer is kept
     syscalls.use_huge_pages(HUGE_PAGES_S)
     if not gpu:
         return _serve_all(isolation, None, None)

@@ -2,15 +2,15 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Self
 
 from runners.contract.task import IsolationLayer
-from runners.harness.gpu.buffers import max_parallel_candidates
+from runners.harness.gpu.buffers import max_parallel_candidates, max_spares
 from runners.harness.judge.device_candidate import device_start
-from runners.harness.judge.host_candidate import HostCandidate, host_start
+from runners.harness.judge.host_candidate import HostCandidate, host_start, threads_of
 from runners.harness.judge.session import EvaluationSession
-from runners.harness.protocol import arena, values
+from runners.harness.protocol import arena, channel, values
 
 
 class CandidatePool:
@@ -93,6 +93,20 @@ class CandidatePool:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def start_spares(session: EvaluationSession, count: int) -> None:
+    """On a GPU, start spares for the first `count` candidates, without waiting.
+
+    Their contexts are created while the judge generates the inputs, which it needs to know before a
+    candidate can start.
+    """
+    if not session.on_gpu:
+        return
+    with suppress(RuntimeError, AssertionError, OSError):  # the first candidate meets it again
+        limits = session.request.limits
+        spec = channel.SpareSpec(limits=limits, threads=threads_of(limits, gpu=True), gpu=True)
+        session.template.spares.fill(spec, min(count, max_spares()))
 
 
 def _kill_nowait(candidate: HostCandidate) -> None:

@@ -228,13 +228,12 @@ def _restrict_socket_options(number: int) -> list[Instruction]:
     pages of buffers, which no process has mapped.
     """
     test = [
-        (_IF_EQUAL, 0, 8, _SOL_SOCKET),
+        (_IF_EQUAL, 0, 9, _SOL_SOCKET),
         (_LOAD, 0, 0, _ARGUMENT + 8 * 2),
         *_refuse(_SO_ATTACH_FILTER, errno.EPERM),
         *_refuse(_SO_ATTACH_REUSEPORT_CBPF, errno.EPERM),
-        (_IF_EQUAL, 1, 0, _SO_SNDBUF),
-        (_IF_EQUAL, 0, 1, _SO_RCVBUF),
-        (_RETURN, 0, 0, _ERRNO),
+        *_refuse(_SO_SNDBUF, 0),
+        *_refuse(_SO_RCVBUF, 0),
     ]
     return _on_argument(number, 1, test)
 
@@ -256,16 +255,11 @@ def _restrict_shared_locks(lock: int) -> list[Instruction]:
     return [(_IF_ANY_BIT, 0, 1, _NOT_EXCLUSIVE), (_RETURN, 0, 0, lock)]
 
 
-def _refuse_long_range() -> list[Instruction]:
-    """Refuse `mincore` for 4 GiB or more: no signal ends the call, which could take hours."""
-    return [(_IF_AT_LEAST, 0, 1, 1), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
-
-
 def _restrict_limits() -> list[Instruction]:
     """Refuse `prlimit` for every process id except 0, which is the caller.
 
-    Otherwise a submission could lower the limits of its task's own evaluation before the evaluation
-    writes its files. To set the limit of core dumps succeeds without effect (see `isolate`).
+    Otherwise a submission could lower the limits of its task's own evaluation. To set the limit of
+    core dumps succeeds without effect (see `isolate`).
     """
     return [
         (_IF_EQUAL, 1, 0, 0),
@@ -295,14 +289,6 @@ def _refuse_options() -> list[Instruction]:
     ]
 
 
-def _refuse_terminal_injection() -> list[Instruction]:
-    return [
-        (_IF_EQUAL, 1, 0, _TIOCSTI),
-        (_IF_EQUAL, 0, 1, _TIOCLINUX),
-        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
-    ]
-
-
 def seccomp_instructions(
     machine: str, *, gpu: bool, counts_locks: bool = False
 ) -> list[Instruction]:
@@ -322,10 +308,8 @@ def seccomp_instructions(
     ]
     if machine == "x86_64":
         program += [(_IF_AT_LEAST, 0, 1, _X32_BIT), (_RETURN, 0, 0, _KILL)]
-    for numbers in _REFUSED.values():
-        number = numbers[column]
-        if number is not None:
-            program += _refuse(number, errno.EPERM)
+    for number in (numbers[column] for numbers in _REFUSED.values()):
+        program += [] if number is None else _refuse(number, errno.EPERM)
     for *answered, error in _ANSWERED.values():
         program += _refuse(answered[column], error)
     if not gpu:
@@ -339,8 +323,11 @@ def seccomp_instructions(
     program += _on_argument(_FLOCK[column], 1, _restrict_shared_locks(lock))
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
     program += _restrict_socket_options(_SETSOCKOPT[column])
-    program += _on_argument(_MINCORE[column], 1, _refuse_long_range(), half=1)
-    program += _on_argument(_IOCTL[column], 1, _refuse_terminal_injection())
+    # No signal ends `mincore`, which could take hours for 4 GiB or more.
+    long_range = [(_IF_AT_LEAST, 0, 1, 1), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+    program += _on_argument(_MINCORE[column], 1, long_range, half=1)
+    injection = _refuse(_TIOCSTI, errno.EPERM) + _refuse(_TIOCLINUX, errno.EPERM)
+    program += _on_argument(_IOCTL[column], 1, injection)
     return [*program, (_RETURN, 0, 0, _ALLOW)]
 
 

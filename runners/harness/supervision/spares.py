@@ -2,8 +2,9 @@
 
 A spare is forked from the template and enters its sandbox; on a GPU it also creates a context.
 These steps take most of the time of a candidate's start. It holds nothing of any request, because
-its judge has read none. It becomes a candidate, once, when it gets a submission's files and memory.
-No spare starts while a judge has a request, so none creates a context during calibration or timing.
+the template has read none. It becomes a candidate, once, when it gets a submission's files and
+memory. Before anything is calibrated or timed, the judge waits until every spare has started, so
+none creates a context meanwhile.
 """
 
 import select
@@ -39,13 +40,13 @@ class ForkedProcess:
             theirs.close()  # otherwise the exit of the process would not be noticed
             self.printed.close_writer()
 
-    def await_start(self, request_fd: int) -> bool:
+    def await_start(self, *request_fds: int) -> bool:
         """Wait until this spare has started.
 
-        False if it does not start, or if `request_fd` becomes readable.
+        False if it does not start, or if one of `request_fds` becomes readable.
         """
         while not self.started:
-            ready = select.select([request_fd, self.orders.fileno()], [], [], START_S)[0]
+            ready = select.select([*request_fds, self.orders.fileno()], [], [], START_S)[0]
             if self.orders.fileno() not in ready or not self._read():
                 return False
         return True
@@ -90,6 +91,18 @@ class Spares:
             self.waiting.append((spec, spare))
             if not spare.await_start(request_fd):
                 return
+
+    def fill(self, spec: channel.SpareSpec, count: int) -> None:
+        """Start spares, without waiting, until there are `count`, unless others do not fit."""
+        while len(self.waiting) < count and all(each == spec for each, _ in self.waiting):
+            self.waiting.append((spec, ForkedProcess(self.fork, spec, [])))
+
+    def await_all(self) -> None:
+        """Wait until every spare has started, and end those that do not start."""
+        for each in tuple(self.waiting):
+            if not each[1].await_start():
+                self.waiting.remove(each)
+                each[1].close()
 
     def take(self, spec: channel.CandidateSpec, fds: list[int]) -> ForkedProcess | None:
         """Turn a spare into this candidate and return it; None if no spare fits."""

@@ -124,7 +124,8 @@ class WorkloadCalls:
         self.samples = samples.Samples(
             self.policy, noisy=not session.on_gpu, is_slow=slow_calls.is_slow
         )
-        self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
+        flushed = 0 if session.on_gpu else FLUSH_BYTES  # DeviceCandidate flushes the GPU's cache
+        self.flush = torch.zeros(flushed, dtype=torch.uint8)
         self.calibration_input = session.code.generate(
             workload, seed_of(session.nonce, workload, -1)
         )
@@ -183,7 +184,7 @@ class WorkloadCalls:
 
     def _flush(self) -> None:
         """Before a call on the CPU, flush its caches and let it run before other processes."""
-        if not self.session.on_gpu:  # DeviceCandidate flushes the GPU's cache itself
+        if not self.session.on_gpu:
             self.flush.add_(1)
             precedence.take(wanted=self.stop_rule.may_precede)
 

@@ -215,7 +215,8 @@ class WorkloadTimer(WorkloadCalls):
             others_ns=OtherProcesses().used_ns,
         )
         self.settle(candidate)
-        self.pool.wait_for_exits()  # their exits could disturb the timing below
+        self.pool.wait_for_exits()  # they could disturb the timing below, as could starts
+        self.session.template.spares.await_all()
         with self.session.record_duration("calibrate"):
             self._calibrate(candidate, calibrator, result)
             self.trains.calibrate(candidate, self.expected, self.deadline)

@@ -2,8 +2,10 @@ import array
 import fcntl
 import json
 import os
+import platform
 import select
 import signal
+import subprocess
 import sys
 import termios
 import threading
@@ -19,6 +21,7 @@ from runners.contract.runner import Health
 from runners.contract.task import Grader, Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness import server
+from runners.harness.evaluate import host_environment
 from runners.harness.gpu import warm
 from runners.harness.judge.host_candidate import threads_of
 from runners.harness.protocol.channel import CandidateSpec, SpareSpec
@@ -452,6 +455,21 @@ def test_a_judge_that_fails_says_where(capfd: pytest.CaptureFixture[str]) -> Non
     said = capfd.readouterr().err
     assert "an error of ours" in said
     assert "in body" in said
+
+
+def test_no_judge_starts_a_program_to_describe_the_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    platform._platform_cache.clear()  # type: ignore[attr-defined]
+    monkeypatch.setattr(platform, "_uname_cache", None)
+
+    def judging(*_: object) -> int:
+        monkeypatch.setattr(subprocess, "Popen", None)
+        assert host_environment().platform == platform.platform()
+        return 0
+
+    monkeypatch.setattr(server, "_serve_all", judging)
+    assert server.serve(OPEN) == 0
 
 
 def test_what_forks_while_it_is_hunted_is_ended_too() -> None:

@@ -19,12 +19,14 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import TimeBudget
 from runners.harness.graders import native
 from runners.harness.graders.native import grade
+from runners.harness.judge import pool as pools
 from runners.harness.judge import session as sessions
 from runners.harness.judge.pool import CandidatePool
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan
 from runners.harness.protocol.builds import Builds
 from runners.harness.protocol.values import ScalarNode
+from runners.harness.supervision.spares import Spares
 from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import GradingResult
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
@@ -111,12 +113,17 @@ def test_each_benchmark_has_its_share_of_the_time_that_is_left(
 
 @pytest.mark.parametrize(
     ("on_gpu", "steps"),
-    [(True, ["first", "begin", "tests", "timed", "close"]), (False, ["first", "tests", "timed"])],
+    [
+        (True, ["spares", "first", "begin", "tests", "timed", "close"]),
+        (False, ["first", "tests", "timed"]),
+    ],
 )
 def test_on_a_gpu_those_who_are_timed_start_while_the_first_candidate_tests(
     *, sit: Sit, monkeypatch: pytest.MonkeyPatch, on_gpu: bool, steps: list[str]
 ) -> None:
     made: list[str] = []
+    monkeypatch.setattr(pools, "max_spares", lambda: 20)
+    monkeypatch.setattr(Spares, "fill", lambda *_: made.append("spares"))
     monkeypatch.setattr(native, "_start_first", lambda *_: made.append("first"))
     monkeypatch.setattr(WorkloadTimer, "begin", lambda _: made.append("begin"))
     monkeypatch.setattr(CandidatePool, "close", lambda _: made.append("close"))
@@ -127,6 +134,40 @@ def test_on_a_gpu_those_who_are_timed_start_while_the_first_candidate_tests(
     grade(session)
 
     assert made == steps
+
+
+@pytest.mark.parametrize(
+    ("mode", "looks", "free", "count"),
+    [
+        (Mode.TEST, (5,), 20, 1),
+        (Mode.RANKED, (5, 8), 20, 7),
+        (Mode.RANKED, (12,), 20, 9),
+        (Mode.RANKED, (5, 8), 3, 3),
+        (Mode.BENCHMARK, (1,), 20, 2),
+        (Mode.BENCHMARK, (1, 2), 20, 3),
+        (Mode.PROFILE, (5,), 20, 0),
+    ],
+)
+def test_on_a_gpu_as_many_spares_start_at_once_as_candidates_start_at_first(
+    *,
+    sit: Sit,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: Mode,
+    looks: tuple[int, ...],
+    free: int,
+    count: int,
+) -> None:
+    counts: list[int] = []
+    monkeypatch.setattr(pools, "max_spares", lambda: free)
+    monkeypatch.setattr(Spares, "fill", lambda _, spec, count: counts.append(count))
+    for step in ("_start_first", "_start_early", "_first_candidate", "_run_benchmarks", "_profile"):
+        monkeypatch.setattr(native, step, lambda *_: None)
+    rounds = RoundPolicy(looks=looks, samples=3)
+    session = sit(make_judging(SORTED, mode, rounds=rounds))
+    session.on_gpu = True
+    grade(session)
+
+    assert counts == [count]
 
 
 @pytest.mark.parametrize("kept", [True, False])

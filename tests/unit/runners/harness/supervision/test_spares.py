@@ -11,11 +11,13 @@ import pytest
 from runners.contract.evaluation import Limits
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
-from runners.harness.judge.host_candidate import threads_of
+from runners.harness.judge.host_candidate import HostCandidate, threads_of
 from runners.harness.protocol.channel import CandidateSpec, SpareSpec
 from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.supervision.spares import ForkedProcess
 from runners.harness.supervision.template import TemplateProcess
+from runners.harness.timing.rounds import Round
+from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.languages import Recipe
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Judge, judge, progress, template
@@ -96,16 +98,16 @@ def test_a_spare_is_in_its_sandbox_and_has_no_file_of_any_submission(
     assert with_spare.isolation == without.isolation
 
 
-def test_no_spare_starts_once_there_is_a_request(
+def test_the_preparation_ends_once_there_is_a_request(
     template: TemplateProcess, request_fd: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader, writer = os.pipe()
     await_start = ForkedProcess.await_start
 
-    def waiting(spare: ForkedProcess, request_fd: int) -> bool:
+    def waiting(spare: ForkedProcess, *request_fds: int) -> bool:
         if len(template.spares.waiting) == 2:
             os.write(writer, b"request")
-        return await_start(spare, request_fd)
+        return await_start(spare, *request_fds)
 
     monkeypatch.setattr(ForkedProcess, "await_start", waiting)
     template.spares.prepare(spec(USUAL), 5, reader)
@@ -153,6 +155,53 @@ def test_one_that_does_not_start_ends_the_preparation(
     template.spares.prepare(spec(USUAL), 3, request_fd)
 
     assert len(template.spares.waiting) == 1
+
+
+def test_what_is_missing_starts_without_waiting_and_becomes_candidates(
+    template: TemplateProcess, request_fd: int, judge: Judge, used: list[int]
+) -> None:
+    template.spares.prepare(spec(USUAL), 1, request_fd)
+    template.spares.fill(spec(USUAL), 3)
+    assert [spare.started for _, spare in template.spares.waiting] == [True, False, False]
+    template.spares.fill(spec(USUAL), 2)
+    template.spares.fill(spec(Limits(processes=16)), 5)  # the others could not be used
+    template.spares.await_all()
+    started = pids(template)
+    assert [spare.started for _, spare in template.spares.waiting] == [True] * 3
+
+    assert judge(make_judging(SORTED, Mode.RANKED)).verdict is Verdict.PASSED
+    assert used[:3] == started
+
+
+def test_a_spare_that_is_still_starting_becomes_a_candidate(
+    template: TemplateProcess, judge: Judge, used: list[int]
+) -> None:
+    template.spares.fill(spec(USUAL), 2)
+    assert judge(make_judging(SORTED, Mode.RANKED)).verdict is Verdict.PASSED
+    assert not template.spares.waiting
+    assert len(used) > 2
+
+
+def test_nothing_is_timed_before_every_spare_has_started_or_ended(
+    template: TemplateProcess, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork, begun = template.spares.fork, WorkloadTimer._calibrate
+    template.spares.fill(spec(Limits(processes=16)), 1)  # no candidate can use it
+    monkeypatch.setattr(template.spares, "fork", lambda *_: None)
+    template.spares.fill(spec(Limits(processes=16)), 2)
+    monkeypatch.setattr(template.spares, "fork", fork)
+    seen: list[list[bool]] = []
+
+    def calibrate(
+        timer: WorkloadTimer, candidate: HostCandidate, calibrator: HostCandidate, result: Round
+    ) -> None:
+        seen.append([spare.started for _, spare in template.spares.waiting])
+        begun(timer, candidate, calibrator, result)
+
+    monkeypatch.setattr(WorkloadTimer, "_calibrate", calibrate)
+    assert judge(make_judging(SORTED, Mode.RANKED)).verdict is Verdict.PASSED
+    assert seen
+    assert all(each == [True] for each in seen)
 
 
 def test_a_template_that_is_gone_forks_no_spare(
