@@ -25,6 +25,7 @@ SHARED_JOB = "podium-job-"
 _REMOVE_S = 20.0
 """Seconds to remove what candidates left in a shared `/tmp`; the rest is removed the next time."""
 _MOUNT_POINT = "/tmp"  # noqa: S108 - only a place to mount the new root on
+_PRESSURE = "/proc/pressure"
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 _MAX_FILES = 16384
@@ -207,10 +208,18 @@ def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
         syscalls.set_mount_attributes(root + folder, syscalls.MOUNT_ATTR_RDONLY, recursive=False)
 
 
-def mount_proc() -> None:
-    """Mount a new /proc, which shows only the processes of this PID namespace."""
+def mount_proc(*, innermost: bool = False) -> None:
+    """Mount a new /proc, which shows only the processes of this PID namespace.
+
+    If `innermost`, nothing can be written below `_PRESSURE`: each descriptor with a request for
+    notices would delay the exit of its process by many milliseconds. No sandbox inside this one
+    could then mount a /proc.
+    """
     flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
     syscalls.mount("proc", "/proc", flags)
+    if innermost and Path(_PRESSURE).exists():
+        syscalls.bind(_PRESSURE, _PRESSURE)
+        syscalls.set_mount_attributes(_PRESSURE, syscalls.MOUNT_ATTR_RDONLY, recursive=False)
 
 
 def place(files: Mapping[str, str], programs: Mapping[str, int] = _NONE) -> None:
