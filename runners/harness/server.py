@@ -12,7 +12,9 @@ import os
 import platform
 import select
 import signal
+import stat
 import sys
+import termios
 import traceback
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -156,9 +158,15 @@ def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | No
         os.close(fd)
     status = _end_judge(judge, keep_alive)
     fcntl.fcntl(0, fcntl.F_SETFL, os.O_RDONLY)  # the judge shares the flags of the open file
-    if fork.inherited() != inherited:
+    if fork.inherited() != inherited or _has_request():
         raise RuntimeError("a judge changed what later ones inherit")
     return 0 if answered else status or NO_EVALUATION
+
+
+def _has_request() -> bool:
+    """Return whether a judge wrote a request, as it may do by `/proc/self/fd` of a usual user."""
+    is_pipe = stat.S_ISFIFO(os.fstat(0).st_mode)
+    return is_pipe and any(fcntl.ioctl(0, termios.FIONREAD, bytes(4)))
 
 
 def _relay(reader: int, ended: int) -> bool:

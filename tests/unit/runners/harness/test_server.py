@@ -9,6 +9,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -449,6 +450,15 @@ def test_a_judges_lines_are_passed_on_up_to_its_answer(
 def test_a_judge_that_changes_its_server_is_the_last_one(stdin: int) -> None:
     def body(_: int) -> int:
         os.sched_setscheduler(os.getppid(), os.SCHED_IDLE, os.sched_param(0))
+        return 0
+
+    assert in_a_server(body) == 1
+
+
+def test_a_judge_that_writes_a_request_is_the_last_one(stdin: int) -> None:
+    def body(_: int) -> int:
+        with Path("/proc/self/fd/0").open("wb") as requests:
+            requests.write(b"{}\n")
         return 0
 
     assert in_a_server(body) == 1
