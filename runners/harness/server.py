@@ -1,14 +1,20 @@
 """The warm server: imports torch once and forks a fresh judge for every request.
 
-Only the judge reads the request, so no secret of one evaluation can reach the next.
+Only the judge reads the request, so no secret of one evaluation can reach the next. A task's own
+code runs in the judge. So the server passes on the judge's lines, up to its one answer, and the
+judge cannot access the memory of the server.
 """
 
+import fcntl
 import gc
 import json
 import os
 import platform
+import select
 import signal
+import stat
 import sys
+import termios
 import traceback
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -37,7 +43,7 @@ from runners.harness.gpu.health import Card, examine, read_cards
 from runners.harness.judge.host_candidate import threads_of
 from runners.harness.protocol.channel import SpareSpec
 from runners.harness.sandbox import process_limits, syscalls, view
-from runners.harness.supervision import handle, process
+from runners.harness.supervision import fork, handle, process
 from runners.harness.supervision.template import TemplateProcess, fork_template, skip_compiler
 from runners.harness.toolchains import nvcc
 from runners.harness.verdicts import MachineError, OutOfTimeError, VerdictError
@@ -59,6 +65,8 @@ GRACE_S = 8.0
 GPU exits slowly. Two more seconds are enough to end the candidate after that."""
 
 
+_HEALTH, _PROGRESS, _ANSWER = b'{"h', b'{"p', b'{"e'
+"""How a judge's lines begin: an answer is an evaluation or an error."""
 HUGE_PAGES_S = 0.1
 """Seconds at the start to get huge pages, which save a short evaluation a third of its CPU time."""
 
@@ -90,6 +98,7 @@ def _languages() -> tuple[LanguageName, ...]:
 def serve(isolation: Isolation, *, gpu: bool = False) -> int:
     """Answer request lines on standard input until it ends; return the exit status."""
     process.adopt_orphans()
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
     for name in names(graders):
         load(graders, name)  # otherwise every judge would import it again
     host_environment()  # starts a program, whose answer is kept
@@ -118,25 +127,101 @@ def _serve_all(
 def answer_once(isolation: Isolation) -> int:
     """Read one request up to the end of standard input and print only its evaluation."""
     process.adopt_orphans()
-    return _run_judge(lambda out: _answer_one(out, isolation))
+
+    def run() -> int:
+        out = os.dup(1)
+        os.dup2(2, 1)  # output of the task's own code must not mix with the answer
+        return _answer_one(out, isolation)
+
+    return _end_judge(_fork_judge(run))
 
 
 def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | None = None) -> int:
-    """Fork a judge that runs `body`, wait, end all its processes, and return its exit status."""
+    """Fork a judge that runs `body`, pass on its lines, and return its exit status.
+
+    RuntimeError if it changed the server, whose later judges would inherit the change.
+    """
+    inherited = fork.inherited()
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+
+    def run() -> int:
+        os.close(reader)
+        os.dup2(2, 1)  # output of the task's own code must not reach the backend
+        return body(writer)
+
+    judge = _fork_judge(run)
+    os.close(writer)
+    ended = os.pidfd_open(judge)
+    answered = _relay(reader, ended)
+    if not select.select([ended], [], [], process_limits.KILL_S)[0]:
+        os.kill(judge, signal.SIGKILL)
+    for fd in (reader, ended):
+        os.close(fd)
+    status = _end_judge(judge, keep_alive)
+    fcntl.fcntl(0, fcntl.F_SETFL, os.O_RDONLY)  # the judge shares the flags of the open file
+    if fork.inherited() != inherited or _has_request():
+        raise RuntimeError("a judge changed what later ones inherit")
+    return 0 if answered else status or NO_EVALUATION
+
+
+def _has_request() -> bool:
+    """Return whether a judge wrote a request, as it may do by `/proc/self/fd` of a usual user."""
+    is_pipe = stat.S_ISFIFO(os.fstat(0).st_mode)
+    return is_pipe and any(fcntl.ioctl(0, termios.FIONREAD, bytes(4)))
+
+
+def _relay(reader: int, ended: int) -> bool:
+    """Pass on a judge's lines up to its answer or its end; return whether it answered.
+
+    Its health comes first, while no code of a task has run. After that, only progress may precede
+    the answer. Later judges inherit the buffer, so it is cleared.
+    """
+    buffer = bytearray(64 << 10)
+    view, filled, inside = memoryview(buffer), 0, b""
+    allowed: tuple[bytes, ...] = (_HEALTH,)
+    try:
+        while reader in select.select([reader, ended], [], [])[0]:
+            if not (count := os.readv(reader, [view[filled:]])):
+                return False
+            filled, begin = filled + count, 0
+            while begin < filled and (inside or filled - begin >= len(_HEALTH)):
+                inside = inside or bytes(view[begin : begin + len(_HEALTH)])
+                if inside not in allowed:
+                    return False
+                end = buffer.find(b"\n", begin, filled) + 1 or filled
+                _write(1, view[begin:end])
+                if view[end - 1] == ord("\n"):
+                    if inside == _ANSWER:
+                        return True
+                    inside, allowed = b"", (_PROGRESS, _ANSWER)
+                begin = end
+            view[: filled - begin] = bytes(view[begin:filled])
+            filled -= begin
+    finally:
+        buffer[:] = bytes(len(buffer))
+    return False
+
+
+def _fork_judge(body: Callable[[], int]) -> int:
+    """Fork a judge that runs `body` and exits with its status; return its process id."""
     gc.freeze()  # a collection in a child would otherwise touch, and so copy, the whole heap
     judge = os.fork()
     if judge == 0:
         status = 70
         try:
-            out = os.dup(1)
-            os.dup2(2, 1)  # output of the task's own code must not mix with the answer
+            syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # for the maps of its candidates
             skip_compiler()
-            status = body(out)
+            status = body()
         except BaseException:  # noqa: BLE001 - the outermost frame of this process
             traceback.print_exc(file=sys.stderr)
         finally:
             sys.stderr.flush()
             os._exit(status)
+    return judge
+
+
+def _end_judge(judge: int, keep_alive: warm.DriverKeepAlive | None = None) -> int:
+    """Wait for a judge's end, kill all that it left, and return its exit status."""
     _, status = os.waitpid(judge, 0)
     process_limits.precedence.reset()
     _kill_leftovers(keep_alive)
@@ -156,7 +241,7 @@ def _kill_leftovers(keep_alive: warm.DriverKeepAlive | None = None) -> None:
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             continue
-    view.remove_jobs()
+    view.clear_scratch()
 
 
 def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = None) -> int:
@@ -257,6 +342,9 @@ def _read_line(fd: int) -> bytes:
 
 
 def _emit(fd: int, line: bytes) -> None:
-    data = memoryview(line + b"\n")
+    _write(fd, memoryview(line + b"\n"))
+
+
+def _write(fd: int, data: memoryview) -> None:
     while data:
         data = data[os.write(fd, data) :]

@@ -12,6 +12,15 @@ from runners.contract.task import Workload
 from runners.contract.verdict import Stage, Verdict
 
 _T = TypeVar("_T")
+MESSAGE_MAX = 10_000
+"""The most characters of a verdict's message: a check may quote a whole output in it."""
+
+
+def printable(message: str) -> str:
+    """Return a message as it can be sent: shortened, and without lone surrogates."""
+    if len(message) > MESSAGE_MAX:
+        message = f"{message[:MESSAGE_MAX]} [... {len(message) - MESSAGE_MAX} characters omitted]"
+    return message.encode(errors="replace").decode()
 
 
 class VerdictError(Exception):
@@ -23,7 +32,7 @@ class VerdictError(Exception):
     def __init__(self, verdict: Verdict, message: str, stage: Stage | None = None) -> None:
         super().__init__(message)
         self.verdict = verdict
-        self.message = message
+        self.message = printable(message)
         self.stage = stage
 
 

@@ -24,7 +24,7 @@ from runners.harness.sandbox import program as programs
 from runners.harness.sandbox.program import Prelude, Program, own_script, visible_gpus
 from runners.harness.supervision.watched_program import ProgramExit, WatchedProgram
 from runners.harness.timing.intervals import t_quantile
-from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skipped
+from runners.harness.verdicts import STAGES, GradingResult, VerdictError, printable, skipped
 
 CASES_FILE = "popcorn-cases.txt"
 PRELUDE_S = 120.0
@@ -185,7 +185,7 @@ def _result(
         spec=workload.spec,
         kind=kind,
         status=evaluation.CaseStatus.PASSED if case.passed else evaluation.CaseStatus.FAILED,
-        message="" if case.passed else case.message,
+        message="" if case.passed else printable(case.message),
         measurement=_measurement(case.times) if case.passed and case.times else None,
     )
 

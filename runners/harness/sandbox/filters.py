@@ -156,8 +156,9 @@ _CLONE = (56, 220)
 _FCNTL = (72, 25)
 _FLOCK = (73, 32)
 _IOCTL = (16, 29)
+_MADVISE = (28, 233)
 _MEMFD_CREATE = (319, 279)
-_MINCORE = (27, 232)
+_MINCORE = (27, 232)  # no signal ends it, and for 4 GiB or more it could take hours
 _PRCTL = (157, 167)
 _PRLIMIT = (302, 261)
 _SETRLIMIT = (160, 164)
@@ -170,13 +171,15 @@ _NEW_NAMESPACES = 0x7E020000
 _CLONE_PARENT, _CLONE_FILES, _CLONE_THREAD = 0x8000, 0x400, 0x10000
 _F_SETSIG, _F_SETLEASE = 10, 1024
 _NOT_EXCLUSIVE = 0xFFFFFFF1
-"""All bits except LOCK_EX, LOCK_UN and LOCK_NB: with one of these, `flock` sets a shared lock."""
+"""All bits except LOCK_EX, LOCK_UN and LOCK_NB: with one of these, `flock` sets a shared lock.
+A file can have any number of shared locks."""
 _F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW = 6, 7, 37, 38
-_SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 1, 7, 8
+_UDP, _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 17, 1, 7, 8
 _SO_ATTACH_FILTER, _SO_ATTACH_REUSEPORT_CBPF = 26, 51
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PR_SCHED_CORE, _PR_FUTEX_HASH = 62, 78
 _RLIMIT_CORE = 4
+_MADV_PAGEOUT = 21  # it would move memory to the swap space, where no watchdog counts shared memory
 _FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others, like AF_VSOCK, may ignore network namespaces."""
 
@@ -189,6 +192,10 @@ Instruction = tuple[int, int, int, int]
 
 def _refuse(number: int, code: int) -> list[Instruction]:
     return [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | code)]
+
+
+def _refuse_from(least: int, code: int) -> list[Instruction]:
+    return [(_IF_AT_LEAST, 0, 1, least), (_RETURN, 0, 0, _ERRNO | code)]
 
 
 def _on_argument(
@@ -215,9 +222,11 @@ def _refuse_namespaces_and_siblings() -> list[Instruction]:
 
 
 def _refuse_other_families() -> list[Instruction]:
+    """Also refuse protocols after UDP: for one of them, Linux may load a module, such as SCTP's."""
     last = len(_FAMILIES)
     tests = [(_IF_EQUAL, last - index, 0, family) for index, family in enumerate(_FAMILIES)]
-    return [*tests, (_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT)]
+    tests += [(_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT), (_LOAD, 0, 0, _ARGUMENT + 8 * 2)]
+    return tests + _refuse_from(_UDP + 1, errno.EPROTONOSUPPORT)
 
 
 def _restrict_socket_options(number: int) -> list[Instruction]:
@@ -248,11 +257,6 @@ def _restrict_descriptors(lock: int) -> list[Instruction]:
     return refused + [
         step for each in locking for step in ((_IF_EQUAL, 0, 1, each), (_RETURN, 0, 0, lock))
     ]
-
-
-def _restrict_shared_locks(lock: int) -> list[Instruction]:
-    """Answer `lock` to shared locks by `flock`, of which a file can have any number."""
-    return [(_IF_ANY_BIT, 0, 1, _NOT_EXCLUSIVE), (_RETURN, 0, 0, lock)]
 
 
 def _restrict_limits() -> list[Instruction]:
@@ -320,14 +324,13 @@ def seccomp_instructions(
     program += _on_argument(_SETRLIMIT[column], 0, _refuse(_RLIMIT_CORE, 0))
     lock = _REPORT if counts_locks else _ERRNO
     program += _on_argument(_FCNTL[column], 1, _restrict_descriptors(lock))
-    program += _on_argument(_FLOCK[column], 1, _restrict_shared_locks(lock))
+    shared = (_IF_ANY_BIT, 0, 1, _NOT_EXCLUSIVE)
+    program += _on_argument(_FLOCK[column], 1, [shared, (_RETURN, 0, 0, lock)])
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
     program += _restrict_socket_options(_SETSOCKOPT[column])
-    # No signal ends `mincore`, which could take hours for 4 GiB or more.
-    long_range = [(_IF_AT_LEAST, 0, 1, 1), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
-    program += _on_argument(_MINCORE[column], 1, long_range, half=1)
-    injection = _refuse(_TIOCSTI, errno.EPERM) + _refuse(_TIOCLINUX, errno.EPERM)
-    program += _on_argument(_IOCTL[column], 1, injection)
+    program += _on_argument(_MINCORE[column], 1, _refuse_from(1, errno.EPERM), half=1)
+    program += _on_argument(_MADVISE[column], 2, _refuse(_MADV_PAGEOUT, 0))
+    program += _on_argument(_IOCTL[column], 1, _refuse_terminal_injection())
     return [*program, (_RETURN, 0, 0, _ALLOW)]
 
 

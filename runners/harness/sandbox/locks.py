@@ -6,8 +6,9 @@ sandbox's filter therefore reports each call that may add a lock. The template, 
 lets the call continue, or refuses it with ENOLCK (see seccomp_unotify(2)).
 
 Only calls are counted, because a process can change its arguments after they were read. When the
-count is at the limit, it is corrected by the locks that Linux lists. Linux does not list shared and
-open file locks whose process has ended, so calls for these count for ever once it has.
+count is at the limit, it is corrected by the locks that Linux lists. Linux lists the locks of open
+files without a process, so those of all sandboxes count then, but never more than the calls. It
+does not list shared locks whose process has ended, so calls for these count for ever once it has.
 """
 
 import errno
@@ -34,6 +35,8 @@ _CONTINUE = 1
 _START = 19
 """The place of a process's start in its `stat`, after its name."""
 _LIST = Path("/proc/locks")
+_NO_PROCESS = -1
+"""The process id in the list of a lock that belongs to an open file."""
 
 
 @dataclass(slots=True)
@@ -50,18 +53,22 @@ class SandboxLocks:
     def __init__(self) -> None:
         self.setters: dict[tuple[int, int], _Setter] = {}
         """Process id and start -> what the process may have set."""
+        self.of_open_files = 0
+        """The most locks that belong to an open file, not to a process."""
         self.lasting = 0
-        """The most locks that may exist although Linux lists none of them with a process."""
+        """The most locks that may exist although Linux does not list them."""
 
-    def admit(self, thread: int, *, record: bool, listed: bool) -> bool:
+    def admit(self, thread: int, *, record: bool, of_open_file: bool) -> bool:
         """Count a call of a thread; return whether its locks are within the limit."""
         added = _ADDED_BY_RECORD if record else _ADDED_BY_SHARED
         if self._count() + added > MOST:
             self._correct()
         if self._count() + added > MOST:
             return False
-        process = _process_of(thread) if listed else None
-        if process is None:
+        if of_open_file:
+            self.of_open_files += added
+            return True
+        if (process := _process_of(thread)) is None:
             self.lasting += added
             return True
         setter = self.setters.setdefault(process, _Setter())
@@ -70,7 +77,8 @@ class SandboxLocks:
         return True
 
     def _count(self) -> int:
-        return self.lasting + sum(each.records + each.shared for each in self.setters.values())
+        by_process = sum(each.records + each.shared for each in self.setters.values())
+        return self.lasting + self.of_open_files + by_process
 
     def _correct(self) -> None:
         """Replace the counts of calls by those of existing locks.
@@ -86,6 +94,7 @@ class SandboxLocks:
         found = Counter((each[1], int(each[4])) for each in words if each[1] != "->")
         for (process, _), setter in self.setters.items():
             setter.records, setter.shared = found["POSIX", process], found["FLOCK", process]
+        self.of_open_files = min(self.of_open_files, found["OFDLCK", _NO_PROCESS])
 
 
 def _process_of(thread: int) -> tuple[int, int] | None:
@@ -156,8 +165,8 @@ def _answer_report(listener: int, locks: SandboxLocks) -> None:
     fcntl.ioctl(listener, _RECEIVE, report, True)  # noqa: FBT003 - the library's own signature
     identity, thread, _, call, _, _, _, command, *_ = _NOTIFICATION.unpack(report)
     record = call in _FCNTL
-    listed = not record or command in (_F_SETLK, _F_SETLKW)
-    allowed = locks.admit(thread, record=record, listed=listed)
+    of_open_file = record and command not in (_F_SETLK, _F_SETLKW)
+    allowed = locks.admit(thread, record=record, of_open_file=of_open_file)
     try:
         error, flags = (0, _CONTINUE) if allowed else (-errno.ENOLCK, 0)
         fcntl.ioctl(listener, _SEND, _ANSWER.pack(identity, 0, error, flags))

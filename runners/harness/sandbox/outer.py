@@ -53,6 +53,7 @@ def confine(
     layers = Layers()
     if inside_bubblewrap():
         layers.active += _OUTSIDE
+        view.own_scratch()
         layers.attempt(CGROUP, process_limits.require_cgroup)
         layers.missing[PRIORITY] = NO_PRIORITY
         outer = BUBBLEWRAP

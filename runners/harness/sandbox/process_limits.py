@@ -18,8 +18,10 @@ _TABLES, _TABLES_COUNT = "VmPTE:", 32
 """Page tables count several times, because Linux takes long to free those of mapped files, whose
 pages do not count. The tables that a process needs for its counted memory count once."""
 _PAGES_OF_TABLE = 512
-_RESIDENT = {"RssAnon:": 1, "RssShmem:": 1, "HugetlbPages:": 1}
-_PROPORTIONAL = {"Pss_Anon:": 1, "Pss_Shmem:": 1, "Private_Hugetlb:": 1, "Shared_Hugetlb:": 1}
+_RESIDENT = {"RssAnon:": 1, "RssShmem:": 1, "HugetlbPages:": 1, "VmSwap:": 1}
+_PROPORTIONAL = dict.fromkeys(
+    ("Pss_Anon:", "Pss_Shmem:", "Private_Hugetlb:", "Shared_Hugetlb:", "SwapPss:"), 1
+)
 
 
 def memory_of_tree(pid: int, within_s: float = math.inf) -> int:

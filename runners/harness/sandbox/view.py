@@ -5,7 +5,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ SHARED_JOB = "podium-job-"
 _REMOVE_S = 20.0
 """Seconds to remove what candidates left in a shared `/tmp`; the rest is removed the next time."""
 _MOUNT_POINT = "/tmp"  # noqa: S108 - only a place to mount the new root on
+_PRESSURE = "/proc/pressure"
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 _MAX_FILES = 16384
@@ -32,6 +33,8 @@ _PACKAGES = ("site-packages", "dist-packages")
 _NONE: Mapping[str, int] = MappingProxyType({})
 _RUNNERS = Path(__file__).resolve().parents[2]
 _requested: list[str] = []
+_own_scratch: set[str] = set()
+"""The scratch folders that no program outside of this sandbox uses."""
 
 
 def hide(folders: Iterable[str]) -> None:
@@ -185,6 +188,12 @@ def build(scratch_bytes: int, *, gpu: bool) -> None:
         Path(f"{root}/dev/{name}").symlink_to(f"/proc/self/fd{number}")
     _show_all(sources, root, plain)
     syscalls.enter_root(root)
+    own_scratch()
+
+
+def own_scratch() -> None:
+    """Record that this process and its forks have scratch folders of their own."""
+    _own_scratch.update(SCRATCH)
 
 
 def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
@@ -199,10 +208,18 @@ def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
         syscalls.set_mount_attributes(root + folder, syscalls.MOUNT_ATTR_RDONLY, recursive=False)
 
 
-def mount_proc() -> None:
-    """Mount a new /proc, which shows only the processes of this PID namespace."""
+def mount_proc(*, innermost: bool = False) -> None:
+    """Mount a new /proc, which shows only the processes of this PID namespace.
+
+    If `innermost`, nothing can be written below `_PRESSURE`: each descriptor with a request for
+    notices would delay the exit of its process by many milliseconds. No sandbox inside this one
+    could then mount a /proc.
+    """
     flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
     syscalls.mount("proc", "/proc", flags)
+    if innermost and Path(_PRESSURE).exists():
+        syscalls.bind(_PRESSURE, _PRESSURE)
+        syscalls.set_mount_attributes(_PRESSURE, syscalls.MOUNT_ATTR_RDONLY, recursive=False)
 
 
 def place(files: Mapping[str, str], programs: Mapping[str, int] = _NONE) -> None:
@@ -241,15 +258,27 @@ def _write(files: Mapping[str, str], programs: Mapping[str, int], folder: str) -
         path.chmod(0o755)
 
 
-def remove_jobs() -> None:
-    """Remove all work folders from a shared `/tmp`; no candidate with submitted code may exist.
+def clear_scratch() -> None:
+    """Remove what a judge and its candidates left, such as compiled code; no other may exist.
 
-    `rm` does that, because `shutil.rmtree` fails at thousands of nested folders.
+    The own code of the next task could otherwise load what that of the last task has written.
     """
-    jobs = [*map(str, Path(tempfile.gettempdir()).glob(f"{SHARED_JOB}*"))]
+    if _own_scratch:
+        _remove([str(each) for folder in _own_scratch for each in Path(folder).iterdir()])
+    else:
+        remove_jobs()
+
+
+def remove_jobs() -> None:
+    """Remove all work folders from a shared `/tmp`; no candidate with submitted code may exist."""
+    _remove([*map(str, Path(tempfile.gettempdir()).glob(f"{SHARED_JOB}*"))])
+
+
+def _remove(paths: Sequence[str]) -> None:
+    """Remove files and folders with `rm`, because `shutil.rmtree` fails at thousands of levels."""
     with suppress(OSError, subprocess.TimeoutExpired):
-        if jobs:
-            command = ["/bin/rm", "-rf", "--", *jobs]
+        if paths:
+            command = ["/bin/rm", "-rf", "--", *paths]
             subprocess.run(command, stderr=subprocess.DEVNULL, timeout=_REMOVE_S, check=False)
 
 

@@ -160,7 +160,7 @@ class ForkServer:
         self.link = link
         link.settimeout(_ANSWER_S)
         self.execute = execute
-        self.inherited = _inherited()
+        self.inherited = inherited()
         self.lock = threading.Lock()
 
     def spawn(self, path: bytes | str, args: Sequence[bytes | str], passed: Iterable[int]) -> int:
@@ -179,7 +179,7 @@ class ForkServer:
     def _can_fork(self, path: bytes | str, args: Sequence[bytes | str]) -> bool:
         """Whether PID 1 starts a worker, and has not changed what the worker would inherit."""
         worker = os.fsdecode(path) == sys.executable and args[-1] == FORK
-        return worker and os.getpid() == 1 and self.inherited == _inherited()
+        return worker and os.getpid() == 1 and self.inherited == inherited()
 
     def _request_worker(self, args: Sequence[bytes | str], numbers: tuple[int, ...]) -> int:
         line = [*map(os.fsdecode, args)]
@@ -192,8 +192,8 @@ class ForkServer:
             return int(self.link.recv(64))
 
 
-def _inherited() -> tuple[object, ...]:
-    """What a program inherits through `exec`, apart from the environment and the descriptors."""
+def inherited() -> tuple[object, ...]:
+    """Return what a program inherits through `exec`, except the environment and descriptors."""
     os.umask(mask := os.umask(0o077))
     ignored = [each for each in signal.valid_signals() if signal.getsignal(each) is signal.SIG_IGN]
     names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
@@ -202,6 +202,7 @@ def _inherited() -> tuple[object, ...]:
         mask,
         os.sched_getaffinity(0),
         os.getpriority(os.PRIO_PROCESS, 0),
+        os.sched_getscheduler(0),
         sorted(ignored),
         signal.pthread_sigmask(signal.SIG_BLOCK, []),
         [resource.getrlimit(getattr(resource, name)) for name in names],

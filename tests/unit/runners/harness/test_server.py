@@ -11,6 +11,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -25,7 +26,7 @@ from runners.harness.evaluate import host_environment
 from runners.harness.gpu import warm
 from runners.harness.judge.host_candidate import threads_of
 from runners.harness.protocol.channel import CandidateSpec, SpareSpec
-from runners.harness.sandbox import process_limits
+from runners.harness.sandbox import process_limits, syscalls
 from runners.harness.supervision import process
 from runners.harness.supervision.handle import CandidateHandle, StartError
 from runners.harness.supervision.process import adopt_orphans
@@ -68,6 +69,12 @@ def own_alarm() -> Iterator[None]:
     handler = signal.getsignal(signal.SIGALRM)
     yield
     signal.signal(signal.SIGALRM, handler)
+
+
+@pytest.fixture(autouse=True)
+def readable() -> Iterator[None]:
+    yield
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # a server makes itself unreadable
 
 
 def lines_of(fd: int) -> list[dict[str, Any]]:
@@ -420,7 +427,10 @@ def in_a_server(body: Callable[[int], int]) -> int:
     pid = os.fork()
     if pid == 0:
         adopt_orphans()
-        os._exit(server._run_judge(body) % 256)
+        try:
+            os._exit(server._run_judge(body) % 256)
+        finally:
+            os._exit(1)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
@@ -430,6 +440,60 @@ def test_a_judges_status_comes_back_and_its_prints_go_elsewhere() -> None:
         return 5 if out != 1 else 6
 
     assert in_a_server(body) == 5
+
+
+@pytest.mark.parametrize(
+    ("written", "passed_on", "status"),
+    [
+        ([b'{"health": 1}\n{"pro', b'gress": 2}\n{"error": 3}\n{"health": 4}\n'], [1, 2, 3], 0),
+        ([b'{"health": 1}\n', b'{"evaluation": 2}\n{"error": 3}\n'], [1, 2], 0),
+        ([b'{"health": 1}\n{"health": 2}\n{"evaluation": 3}\n'], [1], 9),
+        ([b'{"progress": 1}\n'], [], 9),
+        ([b'{"health": 1}\n{"evaluation": %s2}\n' % (b" " * 200_000)], [1, 2], 0),
+        ([], [], 9),
+    ],
+)
+def test_a_judges_lines_are_passed_on_up_to_its_answer(
+    capfd: pytest.CaptureFixture[str], written: list[bytes], passed_on: list[int], status: int
+) -> None:
+    def body(out: int) -> int:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        for piece in written:
+            os.write(out, piece)
+            select.select([], [], [], 0.02)
+        return 9
+
+    assert in_a_server(body) == status
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [next(iter(line.values())) for line in lines] == passed_on
+
+
+def test_a_judge_that_changes_its_server_is_the_last_one(stdin: int) -> None:
+    def body(_: int) -> int:
+        os.sched_setscheduler(os.getppid(), os.SCHED_IDLE, os.sched_param(0))
+        return 0
+
+    assert in_a_server(body) == 1
+
+
+def test_a_judge_that_writes_a_request_is_the_last_one(stdin: int) -> None:
+    def body(_: int) -> int:
+        with Path("/proc/self/fd/0").open("wb") as requests:
+            requests.write(b"{}\n")
+        return 0
+
+    assert in_a_server(body) == 1
+
+
+def test_a_judge_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_limits, "KILL_S", 0.05)
+
+    def body(out: int) -> int:
+        os.write(out, b"nothing that a judge says\n")
+        signal.pause()
+        return 0
+
+    assert in_a_server(body) == -signal.SIGKILL % 256
 
 
 def test_a_judge_that_dies_leaves_nothing() -> None:
@@ -549,7 +613,8 @@ def test_who_serves_a_gpu_warms_up_before_it_says_that_it_is_ready(
 
 
 def test_asking_once_gives_the_judges_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_run_judge", lambda *_: 7)
+    monkeypatch.setattr(server, "_answer_one", lambda *_: 7)
+    monkeypatch.setattr(server, "_kill_leftovers", lambda *_: None)  # pytest's must live
 
     assert server.answer_once(OPEN) == 7
 

@@ -3,7 +3,7 @@ import signal
 import pytest
 
 from runners.contract.verdict import Verdict
-from runners.harness.verdicts import VerdictError, error_of_exit
+from runners.harness.verdicts import MESSAGE_MAX, VerdictError, error_of_exit
 
 
 def test_a_ruling_carries_its_verdict_and_its_words() -> None:
@@ -28,3 +28,9 @@ def test_the_end_of_a_process_has_its_meaning(status: int, verdict: Verdict, wor
 
     assert ruling.verdict is verdict
     assert words in ruling.message
+
+
+def test_a_message_can_be_sent_whatever_a_check_says() -> None:
+    assert VerdictError(Verdict.WRONG_ANSWER, "bad \ud800").message == "bad ?"
+    long = VerdictError(Verdict.WRONG_ANSWER, "x" * (MESSAGE_MAX + 7)).message
+    assert long == "x" * MESSAGE_MAX + " [... 7 characters omitted]"

@@ -207,6 +207,25 @@ def test_only_ordinary_socket_families_are_allowed(machine: str, family: int) ->
 
 
 @BOTH
+@pytest.mark.parametrize(("protocol", "allowed"), [(0, True), (6, True), (17, True), (132, False)])
+def test_no_socket_makes_linux_load_a_protocol(
+    machine: str, protocol: int, *, allowed: bool
+) -> None:
+    number = {"x86_64": 41, "aarch64": 198}[machine]
+    expected = ALLOW if allowed else REFUSED | errno.EPROTONOSUPPORT
+    assert verdict(machine, number, 2, 1, protocol) == expected
+
+
+@BOTH
+@pytest.mark.parametrize(("advice", "expected"), [(21, REFUSED), (20, ALLOW), (4, ALLOW)])
+def test_no_memory_is_moved_to_the_swap_space_on_request(
+    machine: str, advice: int, expected: int
+) -> None:
+    number = {"x86_64": 28, "aarch64": 233}[machine]
+    assert verdict(machine, number, 4096, 4096, advice) == expected
+
+
+@BOTH
 @pytest.mark.parametrize("option", [7, 8])
 def test_the_buffers_of_sockets_keep_their_size(machine: str, option: int) -> None:
     number = {"x86_64": 54, "aarch64": 208}[machine]

@@ -331,6 +331,21 @@ def test_only_its_own_processes_can_be_seen(confined: Confined) -> None:
     assert confined(script).said == ["1"]
 
 
+def test_no_notices_of_the_machines_pressure_can_be_requested(confined: Confined) -> None:
+    """Each request makes Linux wait at the exit of the process."""
+    if not Path("/proc/pressure/cpu").exists():
+        pytest.skip("this Linux measures no pressure")
+    script = """
+import errno, os
+try:
+    os.open("/proc/pressure/cpu", os.O_RDWR)
+    said = "opened"
+except OSError as error:
+    said = errno.errorcode[error.errno]
+"""
+    assert confined(script).said == "EROFS"
+
+
 def test_a_fork_bomb_ends_at_the_limit(confined: Confined) -> None:
     script = """
 import os, select

@@ -137,6 +137,8 @@ def test_locks_that_are_given_back_do_not_add_up(confined: Confined, tmp_path: P
             def lock_both_ways(_: int) -> None:
                 fcntl.lockf(file, fcntl.LOCK_EX, 1)
                 fcntl.lockf(file, fcntl.LOCK_UN, 1)
+                for kind in (fcntl.F_WRLCK, fcntl.F_UNLCK):
+                    fcntl.fcntl(file, OFD_SETLK, struct.pack("hhqqi4x", kind, 0, 0, 1, 0))
                 with path.open() as shared:
                     fcntl.flock(shared, fcntl.LOCK_SH)
 

@@ -275,6 +275,13 @@ def test_huge_pages_count_although_linux_counts_them_separately(tmp_path: Path) 
     assert sum(counted) == (8 + 2048 + 4) << 10
 
 
+def test_memory_in_the_swap_space_counts(tmp_path: Path) -> None:
+    status = tmp_path / "status"
+    status.write_text("RssAnon:\t 8 kB\nVmPTE:\t 0 kB\nVmSwap:\t 64 kB\n")
+
+    assert sum(process_limits._resident_and_tables(str(status))) == (8 + 64) << 10
+
+
 def test_page_tables_that_resident_memory_needs_count_once(tmp_path: Path) -> None:
     status = tmp_path / "status"
     status.write_text("RssAnon:\t 1048576 kB\nVmPTE:\t 2060 kB\n")

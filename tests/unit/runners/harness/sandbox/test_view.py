@@ -169,3 +169,19 @@ def test_work_folders_are_removed_from_a_shared_tmp_and_nothing_else(
     view.remove_jobs()
 
     assert [each.name for each in tmp_path.iterdir()] == ["other"]
+
+
+def test_scratch_is_cleared_completely_only_where_no_other_program_uses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(view, "_own_scratch", set())
+    (tmp_path / "left" / "inside").mkdir(parents=True)
+
+    view.clear_scratch()
+    assert [each.name for each in tmp_path.iterdir()] == ["left"]
+
+    monkeypatch.setattr(view, "SCRATCH", (str(tmp_path),))
+    view.own_scratch()
+    view.clear_scratch()
+    assert list(tmp_path.iterdir()) == []

@@ -105,23 +105,23 @@ if __name__ == "__main__":
 
 
 def test_what_exec_would_hand_on_is_known_to_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fork._inherited()
-    assert fork._inherited() == before
+    before = fork.inherited()
+    assert fork.inherited() == before
     handler = signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-    assert fork._inherited() != before
+    assert fork.inherited() != before
     signal.signal(signal.SIGUSR2, handler)
     os.umask(mask := os.umask(0o123))
     os.umask(0o123)
-    assert fork._inherited() != before
+    assert fork.inherited() != before
     os.umask(mask)
     with monkeypatch.context() as here:
         here.chdir("/")
-        assert fork._inherited() != before
+        assert fork.inherited() != before
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
     resource.setrlimit(resource.RLIMIT_STACK, (soft // 2 if soft > 0 else 1 << 23, hard))
-    assert fork._inherited() != before
+    assert fork.inherited() != before
     resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
-    assert fork._inherited() == before
+    assert fork.inherited() == before
 
 
 def test_workers_are_as_many_as_are_wanted_and_all_are_waited_for(fork: Fork) -> None:
