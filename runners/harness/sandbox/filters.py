@@ -260,13 +260,9 @@ def _restrict_descriptors(lock: int) -> list[Instruction]:
 
 
 def _restrict_limits() -> list[Instruction]:
-    """Refuse `prlimit` for every process id except 0, which is the caller.
-
-    Otherwise a submission could lower the limits of its task's own evaluation. To set the limit of
-    core dumps succeeds without effect (see `isolate`).
-    """
+    """Refuse `prlimit` for other processes; ignore new limits of core dumps (see `isolate`)."""
     return [
-        (_IF_EQUAL, 1, 0, 0),
+        (_IF_EQUAL, 1, 0, 0),  # the caller itself
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),
         (_LOAD, 0, 0, _ARGUMENT + 8 * 1),
         (_IF_EQUAL, 0, 5, _RLIMIT_CORE),
@@ -324,13 +320,14 @@ def seccomp_instructions(
     program += _on_argument(_SETRLIMIT[column], 0, _refuse(_RLIMIT_CORE, 0))
     lock = _REPORT if counts_locks else _ERRNO
     program += _on_argument(_FCNTL[column], 1, _restrict_descriptors(lock))
-    shared = (_IF_ANY_BIT, 0, 1, _NOT_EXCLUSIVE)
-    program += _on_argument(_FLOCK[column], 1, [shared, (_RETURN, 0, 0, lock)])
+    shared = [(_IF_ANY_BIT, 0, 1, _NOT_EXCLUSIVE), (_RETURN, 0, 0, lock)]
+    program += _on_argument(_FLOCK[column], 1, shared)
     program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
     program += _restrict_socket_options(_SETSOCKOPT[column])
     program += _on_argument(_MINCORE[column], 1, _refuse_from(1, errno.EPERM), half=1)
     program += _on_argument(_MADVISE[column], 2, _refuse(_MADV_PAGEOUT, 0))
-    program += _on_argument(_IOCTL[column], 1, _refuse_terminal_injection())
+    injection = _refuse(_TIOCSTI, errno.EPERM) + _refuse(_TIOCLINUX, errno.EPERM)
+    program += _on_argument(_IOCTL[column], 1, injection)
     return [*program, (_RETURN, 0, 0, _ALLOW)]
 
 
