@@ -274,10 +274,10 @@ async def _rejudge(answer: InteractionReply, viewer: Viewer, board: Board, versi
     )
 
 
-class CheckButton(
-    discord.ui.DynamicItem[discord.ui.Button[Any]],
-    template=r"podium:check:cancel:(?P<number>[0-9]{1,18})",
-):
+_CHECK_BUTTON = r"podium:check:cancel:(?P<number>[0-9]{1,18})"
+
+
+class CheckButton(discord.ui.DynamicItem[discord.ui.Button[Any]], template=_CHECK_BUTTON):
     """The button that cancels the check of a task before anything is published."""
 
     def __init__(self, number: PublicationId) -> None:
@@ -297,9 +297,21 @@ class CheckButton(
     @override
     async def callback(self, interaction: Interaction) -> None:
         async with replying(interaction) as answer:
-            viewer, store = await viewer_of(interaction), context_of(interaction).store
-            await cancel_publication(store, viewer, FRONT_END, self.number)
-            await answer.conclude("Stopping the check; nothing will be published.")
+            await cancel_check(answer, self.number)
+
+
+async def cancel_check(answer: InteractionReply, number: PublicationId) -> None:
+    """Cancel the person's own check, or any as an admin, also one that did not come from here."""
+    store, viewer = context_of(answer.interaction).store, await viewer_of(answer.interaction)
+    front_end = None if viewer.sees_all else FRONT_END
+    await cancel_publication(store, viewer, front_end, number)
+    await answer.conclude(f"Stopping check {number}; nothing will be published.")
+
+
+def check_of(custom_id: str) -> PublicationId | None:
+    """Return the check that a button is for; None for another button."""
+    found = re.fullmatch(_CHECK_BUTTON, custom_id)
+    return None if found is None else PublicationId(int(found["number"]))
 
 
 def check_buttons(number: PublicationId) -> discord.ui.View:

@@ -99,6 +99,7 @@ Tree: TypeAlias = app_commands.CommandTree[Any]
 _DESCRIPTIONS = {
     "leaderboard": "Submit to boards, view and create them",
     "leaderboard submit": "Submit a kernel to a board",
+    "leaderboard check": "The check of a task that you submitted",
     "submission": "Your submissions",
     "admin": "Moderation: people, submissions and limits",
     "admin submission": "Anyone's submissions",

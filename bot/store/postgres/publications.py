@@ -85,7 +85,9 @@ class PostgresPublications:
         row = await self._database.row("releases.repeat", publication, door, request)
         return None if row is None else PublicationId(row["id"])
 
-    async def summary(self, door: str, publication: PublicationId) -> PublicationSummary | None:
+    async def summary(
+        self, door: str | None, publication: PublicationId
+    ) -> PublicationSummary | None:
         row = await self._database.row("releases.summary", publication, door)
         return None if row is None else _summary(row)
 

@@ -37,23 +37,4 @@ async def test_an_announcement_channel_has_no_private_threads() -> None:
         await here.server.wait_for(lambda: here.client.get_channel(news.id))
         found = [await channels.channel_of(here.client, each.id) for each in (here.channel, news)]
         assert [channels.has_private_threads(each) for each in found if each] == [True, False]
-        made = await channels.private_thread(here.client, news.id, "#1 k.py", may_exist=True)
-        assert made is None
-        here.server.assert_clean()
-
-
-async def test_its_own_thread_is_found_again_and_nobody_else_s() -> None:
-    async with a_room() as here:
-        channel = await channels.channel_of(here.client, here.channel.id)
-        assert channel is not None
-        assert await channels.find_thread(here.client, channel, "#1 k.py") is None
-        made = await channels.open_thread(channel, "#1 k.py")
-        found = await channels.find_thread(here.client, channel, "#1 k.py")
-        assert found is not None
-        assert found.id == made.id
-        assert not made.invitable
-        state = here.server.world.channels[made.id].state
-        assert state is not None
-        state.owner = here.bob.id
-        assert await channels.find_thread(here.client, channel, "#1 k.py") is None
         here.server.assert_clean()
