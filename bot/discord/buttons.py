@@ -14,8 +14,8 @@ import discord
 from typing_extensions import override
 
 from bot.discord import options
-from bot.discord.channels import display_for
-from bot.discord.context import FRONT_END, Interaction, context_of, interaction_key
+from bot.discord.channels import SubmissionDisplay, display_for
+from bot.discord.context import FRONT_END, Interaction, button_key, context_of, interaction_key
 from bot.discord.escaping import plain
 from bot.discord.interaction_claims import direct_response, replying
 from bot.discord.responses import InteractionReply
@@ -24,7 +24,7 @@ from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PublicationId, SubmissionId
 from bot.domain.status import SubmissionStatus
-from bot.domain.submission import Submission
+from bot.domain.submission import Display, Submission
 from bot.reports.blocks import Attachment, Report
 from bot.reports.short import short_report
 from bot.reports.tasks import template_report
@@ -143,12 +143,27 @@ async def stop(answer: InteractionReply, submission: SubmissionId, reason: str) 
 async def run_again(
     answer: InteractionReply, submission: SubmissionId, mode: Mode | None = None
 ) -> None:
-    """Submit the same source again, in the same mode unless another one is given."""
-    context, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
-    key, display = interaction_key(answer.interaction), display_for(answer.interaction)
-    request = submissions.RerunRequest(viewer, submission, mode, display, key)
+    """Submit the same source again, in the same mode unless another one is given.
+
+    Of a button that is pressed several times, only the first click submits; others are told of it.
+    """
+    asked = answer.interaction
+    context, viewer, display = context_of(asked), await viewer_of(asked), display_for(asked)
+    request = submissions.RerunRequest(viewer, submission, mode, display, button_key(asked))
     again = await submissions.rerun(context.store, context.clock, request)
+    shown = await context.store.displays.find(again.id)
+    if shown is not None and _maker(shown) != interaction_key(asked):
+        await answer.say(
+            f"Submission #{submission} already runs again as #{again.id}, which "
+            f"`/submission show id:{again.id}` shows. Its message has this button too."
+        )
+        return
     await say_stored(answer, again, f"Submission #{submission} runs again as #{again.id}. ")
+
+
+def _maker(shown: Display) -> str | None:
+    """Return the interaction that made a submission."""
+    return SubmissionDisplay.model_validate_json(shown.place).answer
 
 
 async def show_source(answer: InteractionReply, submission: SubmissionId) -> None:

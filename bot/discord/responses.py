@@ -197,7 +197,13 @@ def is_worth_logging(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], SupersededError))
 
 
-def error_message(error: BaseException) -> str | None:
+MAY_BE_DONE = (
+    "The bot was restarted during your command; what it changes may have been changed before that."
+)
+"""Added to an error of a resumed command."""
+
+
+def error_message(error: BaseException, *, is_resumed: bool = False) -> str | None:
     """Return the message for the person, already escaped; None when nothing is to be shown.
 
     It begins with a mark and a capital, and names commands as links.
@@ -214,6 +220,8 @@ def error_message(error: BaseException) -> str | None:
             text = plain(str(original))
         case _:
             text = _internal_error(original)
+    if is_resumed and isinstance(original, UserError):
+        text = f"{text.removesuffix('.')}. {MAY_BE_DONE}"
     return f"{MARK} {text[:1].upper()}{text[1:]}" if _WORD.match(text) else f"{MARK} {text}"
 
 

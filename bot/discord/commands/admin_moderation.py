@@ -14,7 +14,15 @@ import discord
 from discord import app_commands
 
 from bot.discord import buttons, options, roles
-from bot.discord.context import ADMIN_NEEDS, FRONT_END, Interaction, Tree, add_commands, context_of
+from bot.discord.context import (
+    ADMIN_NEEDS,
+    FRONT_END,
+    Interaction,
+    Tree,
+    add_commands,
+    context_of,
+    interaction_key,
+)
 from bot.discord.escaping import discord_time, line
 from bot.discord.interaction_claims import replying
 from bot.discord.publication_messages import show_check
@@ -152,7 +160,10 @@ async def rejudge(interaction: Interaction, number: options.Number, reason: _Rea
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
-        again = await submissions.rejudge_submission(context.store, decision, SubmissionId(number))
+        key = interaction_key(interaction)
+        again = await submissions.rejudge_submission(
+            context.store, decision, SubmissionId(number), key
+        )
         await answer.conclude(f"Submission #{number} is judged again as #{again.id}.")
 
 
