@@ -9,15 +9,7 @@ import discord
 from discord import app_commands
 
 from bot.discord import options, questions, roles
-from bot.discord.context import (
-    FRONT_END,
-    NEEDED_ROLE,
-    DiscordContext,
-    Interaction,
-    Tree,
-    add_commands,
-    context_of,
-)
+from bot.discord.context import FRONT_END, NEEDED_ROLE, Interaction, Tree, add_commands, context_of
 from bot.discord.draw import message_drafts
 from bot.discord.escaping import line
 from bot.discord.interaction_claims import replying
@@ -264,7 +256,9 @@ async def update_board(upload: publish.TaskUpload, board: Board, answer: Interac
     context = context_of(answer.interaction)
     upload = replace(upload, request=replace(upload.request, onto=board.task_version))
     await publish.validate_publish(context.store, context.clock, upload.request, upload.task)
-    report = await asyncio.to_thread(_changes, board, await _current_task(context, board), upload)
+    report = await asyncio.to_thread(
+        _changes, board, await _current_task(answer.interaction, board), upload
+    )
     await answer.show(report)
     if len(report.blocks) == 1 and isinstance(report.blocks[0], Text):
         await reconfigure(board, upload.request, answer)  # the request may still change access
@@ -285,8 +279,8 @@ def _changes(board: Board, before: TaskDefinition, upload: publish.TaskUpload) -
     return change_report(board, before, task, gpus=gpus, deadline=deadline)
 
 
-async def _current_task(context: DiscordContext, board: Board) -> TaskDefinition:
-    version = await context.store.boards.version(board.task_version)
+async def _current_task(interaction: Interaction, board: Board) -> TaskDefinition:
+    version = await context_of(interaction).store.boards.version(board.task_version)
     if version is None:
         raise LookupError(f"board {board.name} has no task version {board.task_version}")
     return version.definition
@@ -312,7 +306,7 @@ async def submit_publication(upload: publish.TaskUpload, answer: InteractionRepl
 async def reconfigure(board: Board, request: PublishRequest, answer: InteractionReply) -> None:
     """Change only a board's deadline, GPU types or access."""
     context = context_of(answer.interaction)
-    task = await _current_task(context, board)
+    task = await _current_task(answer.interaction, board)
     published = await publish.publish(
         context.store, context.clock, replace(request, onto=None), task
     )
