@@ -224,8 +224,9 @@ class PublicationPoster:
                     raise
                 await self._fall_back()
             else:
-                return
-        await self._send_answer(drafts)
+                break
+        if self.thread.unseen:
+            await self._send_answer(drafts)
 
     async def _send_private(self, state: PublicationState, drafts: Sequence[MessageDraft]) -> None:
         if self.thread.live is None or not self.thread.told:

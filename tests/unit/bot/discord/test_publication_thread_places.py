@@ -139,13 +139,15 @@ async def test_without_a_thread_the_outcome_is_in_the_conversation(room: Room, c
     assert checks(room.channel) == []
 
 
+@pytest.mark.parametrize("is_quick", [False, True])
 async def test_without_thread_and_conversation_the_outcome_is_added_to_the_answer(
-    room: Room,
+    room: Room, *, is_quick: bool
 ) -> None:
     run = await asked(room)
     room.server.world.limits.active_threads = 0
     poster = await poster_of(room, run=run)
-    await poster.changed(STEPS)
+    if not is_quick:
+        await poster.changed(STEPS)
     await poster.finished(ENDED)
     await poster.finished(ENDED)  # as after a kill
     (told,) = run.followups
