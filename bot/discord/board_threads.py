@@ -9,6 +9,8 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import discord
 import structlog
@@ -20,6 +22,7 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId
 from bot.domain.submission import ThreadKey
 
+T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 MOST_ACTIVE = 800
@@ -57,14 +60,32 @@ class GuildThreads:
         async def create(*, may_exist: bool) -> int:
             account = await self.context.store.people.get(person)
             name = draw.private_thread_name(board, "" if account is None else account.name, person)
-            found = await self._find_own(channel, name) if may_exist else None
-            if found is not None and found.archived:
-                await found.edit(archived=False)
-            thread = found or await channels.open_thread(channel, name, channels.HOUR_MIN)
-            await thread.add_user(discord.Object(user))
-            return thread.id
+            return await self._private_thread(channel, name, user, may_exist=may_exist)
 
         return await self._created_once(channel.guild, key, create, lost)
+
+    async def of_check(
+        self, channel: discord.TextChannel, name: str, user: int, *, may_exist: bool
+    ) -> int:
+        """Return the thread for the check of a task, with its creator in it; create it if needed.
+
+        Only the process that holds the publication calls this.
+        """
+
+        async def create() -> int:
+            return await self._private_thread(channel, name, user, may_exist=may_exist)
+
+        return await self._in_room(channel.guild, create)
+
+    async def _private_thread(
+        self, channel: discord.TextChannel, name: str, user: int, *, may_exist: bool
+    ) -> int:
+        found = await self._find_own(channel, name) if may_exist else None
+        if found is not None and found.archived:
+            await found.edit(archived=False)
+        thread = found or await channels.open_thread(channel, name)
+        await thread.add_user(discord.Object(user))
+        return thread.id
 
     async def public(self, channel: discord.TextChannel, board: Board, lost: int) -> int:
         """Return the board's public thread; create it under a message if needed."""
@@ -104,8 +125,8 @@ class GuildThreads:
         if claims is None:
             raise ThreadBusyError
         try:
-            async with self._renewed(key, owner), self._with_room(guild):
-                made = await create(may_exist=claims > 1)
+            async with self._renewed(key, owner):
+                made = await self._in_room(guild, partial(create, may_exist=claims > 1))
         except BaseException:
             await threads.release(key, owner)
             raise
@@ -133,26 +154,26 @@ class GuildThreads:
         """Unarchive a person's thread before something is sent or edited there."""
         key = ThreadKey(FRONT_END, str(guild.id), board.id, person)
         await self.context.store.board_threads.use(key)
-        if guild.get_thread(thread) is None:  # active threads are known
-            await self.unarchive(guild, thread)
+        await self.unarchive(guild, thread)
 
     async def unarchive(self, guild: discord.Guild, thread: int) -> None:
         """Make a thread active, if it is not; NotFound and Forbidden when it is lost."""
+        if guild.get_thread(thread) is not None:  # active threads are known
+            return
         found = await self.client.fetch_channel(thread)
         if isinstance(found, discord.Thread) and found.archived:
-            async with self._with_room(guild):
-                await found.edit(archived=False)
+            await self._in_room(guild, partial(found.edit, archived=False))
 
-    @asynccontextmanager
-    async def _with_room(self, guild: discord.Guild) -> AsyncIterator[None]:
+    async def _in_room(self, guild: discord.Guild, action: Callable[[], Awaitable[T]]) -> T:
         """Archive old threads before one becomes active, and more of them if there is no room."""
         await self._archive_old(guild, len(guild.threads) + 1 - MOST_ACTIVE)
         try:
-            yield
+            return await action()
         except discord.HTTPException as error:
-            if error.code == channels.TOO_MANY_THREADS:
-                await self._archive_old(guild, _ARCHIVED_AT_ONCE)  # for the next attempt
-            raise
+            if error.code != channels.TOO_MANY_THREADS:
+                raise
+        await self._archive_old(guild, _ARCHIVED_AT_ONCE)
+        return await action()
 
     async def _archive_old(self, guild: discord.Guild, count: int) -> None:
         if count <= 0:
@@ -175,9 +196,10 @@ class GuildThreads:
 
     async def _find_own(self, channel: discord.TextChannel, name: str) -> discord.Thread | None:
         """Return the bot's private thread of this name, active or archived."""
-        found = await channels.find_thread(self.client, channel, name)
-        if found is not None:
-            return found
+        for active in await channel.guild.active_threads():
+            is_own = channels.is_own(self.client, active) and active.parent_id == channel.id
+            if is_own and active.name == name:
+                return active
         async for each in channel.archived_threads(private=True, joined=True, limit=None):
             if channels.is_own(self.client, each) and each.name == name:
                 return each

@@ -14,8 +14,8 @@ import discord
 from typing_extensions import override
 
 from bot.discord import options
-from bot.discord.channels import display_for
-from bot.discord.context import FRONT_END, Interaction, context_of, interaction_key
+from bot.discord.channels import SubmissionDisplay, display_for
+from bot.discord.context import FRONT_END, Interaction, button_key, context_of, interaction_key
 from bot.discord.escaping import plain
 from bot.discord.interaction_claims import direct_response, replying
 from bot.discord.responses import InteractionReply
@@ -24,7 +24,7 @@ from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PublicationId, SubmissionId
 from bot.domain.status import SubmissionStatus
-from bot.domain.submission import Submission
+from bot.domain.submission import Display, Submission
 from bot.reports.blocks import Attachment, Report
 from bot.reports.short import short_report
 from bot.reports.tasks import template_report
@@ -143,12 +143,27 @@ async def stop(answer: InteractionReply, submission: SubmissionId, reason: str) 
 async def run_again(
     answer: InteractionReply, submission: SubmissionId, mode: Mode | None = None
 ) -> None:
-    """Submit the same source again, in the same mode unless another one is given."""
-    context, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
-    key, display = interaction_key(answer.interaction), display_for(answer.interaction)
-    request = submissions.RerunRequest(viewer, submission, mode, display, key)
+    """Submit the same source again, in the same mode unless another one is given.
+
+    Of a button that is pressed several times, only the first click submits; others are told of it.
+    """
+    asked = answer.interaction
+    context, viewer, display = context_of(asked), await viewer_of(asked), display_for(asked)
+    request = submissions.RerunRequest(viewer, submission, mode, display, button_key(asked))
     again = await submissions.rerun(context.store, context.clock, request)
+    shown = await context.store.displays.find(again.id)
+    if shown is not None and _maker(shown) != interaction_key(asked):
+        await answer.say(
+            f"Submission #{submission} already runs again as #{again.id}, which "
+            f"`/submission show id:{again.id}` shows. Its message has this button too."
+        )
+        return
     await say_stored(answer, again, f"Submission #{submission} runs again as #{again.id}. ")
+
+
+def _maker(shown: Display) -> str | None:
+    """Return the interaction that made a submission."""
+    return SubmissionDisplay.model_validate_json(shown.place).answer
 
 
 async def show_source(answer: InteractionReply, submission: SubmissionId) -> None:
@@ -274,10 +289,10 @@ async def _rejudge(answer: InteractionReply, viewer: Viewer, board: Board, versi
     )
 
 
-class CheckButton(
-    discord.ui.DynamicItem[discord.ui.Button[Any]],
-    template=r"podium:check:cancel:(?P<number>[0-9]{1,18})",
-):
+_CHECK_BUTTON = r"podium:check:cancel:(?P<number>[0-9]{1,18})"
+
+
+class CheckButton(discord.ui.DynamicItem[discord.ui.Button[Any]], template=_CHECK_BUTTON):
     """The button that cancels the check of a task before anything is published."""
 
     def __init__(self, number: PublicationId) -> None:
@@ -297,9 +312,21 @@ class CheckButton(
     @override
     async def callback(self, interaction: Interaction) -> None:
         async with replying(interaction) as answer:
-            viewer, store = await viewer_of(interaction), context_of(interaction).store
-            await cancel_publication(store, viewer, FRONT_END, self.number)
-            await answer.conclude("Stopping the check; nothing will be published.")
+            await cancel_check(answer, self.number)
+
+
+async def cancel_check(answer: InteractionReply, number: PublicationId) -> None:
+    """Cancel the person's own check, or any as an admin, also one that did not come from here."""
+    store, viewer = context_of(answer.interaction).store, await viewer_of(answer.interaction)
+    front_end = None if viewer.sees_all else FRONT_END
+    await cancel_publication(store, viewer, front_end, number)
+    await answer.conclude(f"Stopping check {number}; nothing will be published.")
+
+
+def check_of(custom_id: str) -> PublicationId | None:
+    """Return the check that a button is for; None for another button."""
+    found = re.fullmatch(_CHECK_BUTTON, custom_id)
+    return None if found is None else PublicationId(int(found["number"]))
 
 
 def check_buttons(number: PublicationId) -> discord.ui.View:

@@ -92,7 +92,6 @@ async def direct_messages(
 EDIT_INTERVAL_S = 1.5
 """Seconds between two edits of one message: a channel accepts five messages or edits in 5 s."""
 HOUR_MIN: Literal[60] = 60
-_DAY_MIN: Literal[1440] = 1440
 WEEK_MIN: Literal[10080] = 10080
 """Minutes of inactivity after which Discord archives a thread."""
 ARCHIVED = 50083
@@ -145,41 +144,18 @@ async def channel_of(client: discord.Client, number: int) -> discord.TextChannel
     return found if isinstance(found, discord.TextChannel) else None
 
 
-async def find_thread(
-    client: discord.Client, channel: discord.TextChannel, name: str
-) -> discord.Thread | None:
-    """Return the bot's private thread of this name, if an earlier attempt created one."""
-    for each in await channel.guild.active_threads():
-        if is_own(client, each) and each.parent_id == channel.id and each.name == name:
-            return each
-    return None
-
-
 def is_own(client: discord.Client, thread: discord.Thread) -> bool:
     """Return whether the bot created this private thread."""
     return client.user is not None and thread.owner_id == client.user.id and thread.is_private()
 
 
-async def private_thread(
-    client: discord.Client, number: int, name: str, *, may_exist: bool
-) -> discord.Thread | None:
-    """Return a private thread in a channel, found or created; None if none can be created."""
-    channel = await channel_of(client, number)
-    if channel is None or not has_private_threads(channel):
-        return None
-    thread = await find_thread(client, channel, name) if may_exist else None
-    return thread or await open_thread(channel, name)
-
-
-async def open_thread(
-    channel: discord.TextChannel, name: str, archived_after: Literal[60, 1440] = _DAY_MIN
-) -> discord.Thread:
+async def open_thread(channel: discord.TextChannel, name: str) -> discord.Thread:
     """Create a private thread with only the bot in it."""
     return await channel.create_thread(
         name=name,
         type=discord.ChannelType.private_thread,
         invitable=False,
-        auto_archive_duration=archived_after,
+        auto_archive_duration=HOUR_MIN,
     )
 
 

@@ -60,6 +60,21 @@ def interaction_key(interaction: Interaction) -> str:
     return f"{FRONT_END}:{interaction.id}"
 
 
+def button_key(interaction: Interaction) -> str:
+    """Return the idempotency key of what a button creates once, however often it is pressed."""
+    return _button_key(interaction.data or {}) or interaction_key(interaction)
+
+
+def keys_of_request(interaction: str, data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the idempotency keys under which a stored interaction may have made a submission."""
+    button = _button_key(data)
+    return (interaction, button) if button else (interaction,)
+
+
+def _button_key(data: Mapping[str, Any]) -> str:
+    return f"{FRONT_END}:{data['custom_id']}" if "custom_id" in data else ""
+
+
 def request_json(interaction: Interaction) -> str:
     """Return the interaction as JSON without its token, for a process that dispatches it again.
 
@@ -99,6 +114,7 @@ Tree: TypeAlias = app_commands.CommandTree[Any]
 _DESCRIPTIONS = {
     "leaderboard": "Submit to boards, view and create them",
     "leaderboard submit": "Submit a kernel to a board",
+    "leaderboard check": "The check of a task that you submitted",
     "submission": "Your submissions",
     "admin": "Moderation: people, submissions and limits",
     "admin submission": "Anyone's submissions",

@@ -103,8 +103,9 @@ async def _claimed(answer: InteractionReply) -> AsyncIterator[InteractionReply]:
                     done = True
                 except Exception as error:  # noqa: BLE001 - the interaction's outermost frame
                     # A bot that is shutting down cannot answer; the next process does.
+                    later = claim.has_outcome or _is_repeatable(interaction)
                     done = not interaction.client.is_closed() and await _show_error(
-                        answer, error, later=claim.has_outcome or _is_repeatable(interaction)
+                        answer, error, later=later, is_resumed=claim.is_resumed
                     )
         except TimeoutError:
             _log.warning("a lease was lost", action="interaction_late")
@@ -335,7 +336,9 @@ def _is_repeatable(interaction: Interaction) -> bool:
     return is_command or str(data.get("custom_id", "")).startswith(LASTING)
 
 
-async def _show_error(answer: InteractionReply, error: Exception, *, later: bool) -> bool:
+async def _show_error(
+    answer: InteractionReply, error: Exception, *, later: bool, is_resumed: bool
+) -> bool:
     """Show the error; return False when the request is to be resumed `later`, if it can be."""
     original = responses.root_cause(error)
     if later and (isinstance(original, StoreError) or responses.is_temporary(original)):
@@ -343,5 +346,5 @@ async def _show_error(answer: InteractionReply, error: Exception, *, later: bool
         _log.warning("done later", action="interaction_waits", error=repr(original))
         await responses.try_to_say(answer, WILL_RUN_LATER.format(what=what))
         return False
-    message = responses.error_message(error)
+    message = responses.error_message(error, is_resumed=is_resumed)
     return message is None or await responses.try_to_say(answer, message)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import discord
 from discord import app_commands
 
-from bot.discord.context import Interaction, context_of
+from bot.discord.context import FRONT_END, Interaction, context_of
 from bot.discord.roles import ADMIN, has_role, typing_viewer, user_credential
 from bot.domain.board import NOBODY, Board
 from bot.domain.competition import Competition
@@ -15,6 +15,7 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.reports.escaping import one_line
 from bot.services.competitions import visible_competitions
+from bot.services.publishing.publish import REQUEST
 
 MOST_CHOICES = 25
 """The most suggestions that Discord accepts."""
@@ -130,6 +131,21 @@ async def any_submissions(interaction: Interaction, current: str) -> list[app_co
         return []
     ordered = sorted(names.items())
     return [app_commands.Choice(name=name[:_CHOICE_LENGTH], value=n) for n, name in ordered]
+
+
+async def own_checks(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
+    """Return the person's newest checks of tasks whose number begins as typed."""
+    store, user = context_of(interaction).store, interaction.user.id
+
+    async def find() -> dict[int, str]:
+        person = await store.people.find(user_credential(user))
+        if person is None:
+            return {}
+        checks = await store.publications.summaries_of(FRONT_END, person.id)
+        names = {each.id: REQUEST.validate_json(each.wish).name or "" for each in checks}
+        return {number: f"{number}: {one_line(name)}" for number, name in names.items()}
+
+    return await _own_choices(interaction, "checks", find, current)
 
 
 async def own_tokens(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:

@@ -13,6 +13,7 @@ import discord
 from typing_extensions import override
 
 from bot.discord.context import FRONT_END, Interaction, context_of
+from bot.discord.draw import MessageDraft
 from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line
 from bot.discord.interaction_claims import replacing
 from bot.discord.roles import ADMIN, require, viewer_of
@@ -74,7 +75,7 @@ class ListPageButton(
     async def callback(self, interaction: Interaction) -> None:
         async with replacing(interaction) as answer:
             text, view = await list_page(interaction, self.paged_list, self.number)
-            await answer.interaction.edit_original_response(content=text, view=view)
+            await answer.replace_message(MessageDraft(text), view)
 
 
 async def list_page(

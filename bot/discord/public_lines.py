@@ -97,7 +97,9 @@ class PublicLines:
             return None
         may = channels.bot_permissions(channel)
         if may.send_messages_in_threads and may.create_public_threads:
-            return await self.threads.public(channel, status.board, shown.lost)
+            thread = await self.threads.public(channel, status.board, shown.lost)
+            await self.threads.unarchive(channel.guild, thread)
+            return thread
         return channel.id if may.send_messages else None
 
     async def _refused(

@@ -5,7 +5,7 @@ sends nothing twice.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 
@@ -15,31 +15,25 @@ import structlog
 from pydantic import BaseModel, ConfigDict
 
 from bot.discord import channels
+from bot.discord.board_threads import GuildThreads
 from bot.discord.buttons import board_buttons, check_buttons
-from bot.discord.context import FRONT_END, DiscordContext, Interaction, context_of
-from bot.discord.draw import message_drafts
-from bot.discord.escaping import MESSAGE_LIMIT, line
+from bot.discord.context import FRONT_END, DiscordContext, Interaction, interaction_key
+from bot.discord.draw import MessageDraft, message_drafts
 from bot.discord.notifications import announcement, closing_line
-from bot.discord.responses import as_files, is_temporary
+from bot.discord.publication_messages import live_text, outcome_report, rejudge_question
+from bot.discord.responses import as_files, is_temporary, webhook_of
 from bot.discord.roles import channel_credentials
 from bot.domain.board import Board
-from bot.domain.errors import StoreError, UserError
+from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId
 from bot.domain.publication import PublishChange
-from bot.domain.tasks.grading import HOW_TO_CHOOSE
-from bot.domain.tasks.lint import CheckStep, Level
-from bot.reports.blocks import Report, Text, Tone
-from bot.reports.tasks import step_line, task_check_report
 from bot.services.publishing.engine import PublicationEngine
 from bot.services.publishing.state import HeldPublication, PublicationOutcome, PublicationState
-from bot.services.submissions import best_of
 
 _log = structlog.get_logger(__name__)
 
 _MOST_WAIT_S = 60.0
 """The longest wait between two attempts."""
-_RESERVED = 40
-"""Characters reserved for the line that counts the runs not shown."""
 
 
 class PublicationThread(BaseModel):
@@ -49,10 +43,14 @@ class PublicationThread(BaseModel):
 
     channel: int
     user: int
+    answer: str = ""
+    """The interaction whose answer, seen only by the person, gets the outcome as a last resort."""
     thread: int | None = None
     """The id of the private thread, or of the direct messages."""
     direct: bool = False
     """Whether `thread` is direct messages."""
+    unseen: bool = False
+    """Whether neither is possible, so that the person must request the outcome."""
     live: int | None = None
     """The live message of the check."""
     told: int = 0
@@ -63,25 +61,8 @@ class PublicationThread(BaseModel):
     @classmethod
     def of_interaction(cls, interaction: Interaction) -> "PublicationThread":
         """Return the state of a new publication, before anything is sent."""
-        return cls(channel=channels.home_channel(interaction), user=interaction.user.id)
-
-
-async def require_private_place(interaction: Interaction) -> str:
-    """Return where the person can follow a publication; UserError if the bot may not write there.
-
-    Outside of private threads it may write only to people who have begun direct messages.
-    """
-    client, context = interaction.client, context_of(interaction)
-    channel = await channels.channel_of(client, channels.home_channel(interaction))
-    if channel is not None and channels.has_private_threads(channel):
-        return "your private thread"
-    if await channels.direct_messages(client, context, interaction.user.id) is not None:
-        return "our direct messages"
-    raise UserError(
-        "no-private-place",
-        "I can neither create a private thread here nor begin direct messages with you: "
-        f"{channels.OPEN_CONVERSATION}, then run this one again",
-    )
+        channel = channels.home_channel(interaction)
+        return cls(channel=channel, user=interaction.user.id, answer=interaction_key(interaction))
 
 
 def run_publications(
@@ -110,15 +91,16 @@ class PublicationPoster:
     context: DiscordContext
     held: HeldPublication
     thread: PublicationThread
+    may_exist: bool = False
+    """Whether an earlier attempt may have created the thread."""
 
     @classmethod
     def of(
         cls, client: discord.Client, context: DiscordContext, held: HeldPublication
     ) -> "PublicationPoster":
         """Return the poster of a publication, with what was sent so far."""
-        return cls(
-            client, context, held, PublicationThread.model_validate_json(held.publication.place)
-        )
+        thread = PublicationThread.model_validate_json(held.publication.place)
+        return cls(client, context, held, thread, may_exist=held.publication.tries > 1)
 
     async def changed(self, state: PublicationState) -> None:
         """Send the live message, or edit it."""
@@ -131,6 +113,7 @@ class PublicationPoster:
         if outcome is not None:
             await self._retry(lambda: self._send_outcome(state, outcome))
             await self._retry(lambda: self._announce(outcome))
+            await self._retry(self._drop_token)
 
     @property
     def _name(self) -> str:
@@ -158,8 +141,13 @@ class PublicationPoster:
             await asyncio.sleep(wait_s)
             wait_s = min(_MOST_WAIT_S, 2 * wait_s)
 
+    async def _drop_token(self) -> None:
+        await self.context.store.interactions.drop_token(self.thread.answer)
+
     async def _draw(self, state: PublicationState) -> None:
         channel = await self._private_channel()
+        if channel is None:
+            return
         tries = self.held.publication.tries
         text = live_text(self._name, state.steps, tries, has_ended=state.outcome is not None)
         view = (
@@ -173,52 +161,93 @@ class PublicationPoster:
         with suppress(discord.NotFound):  # a message that a person deleted is not sent again
             await channel.get_partial_message(self.thread.live).edit(content=text, view=view)
 
-    async def _private_channel(self) -> discord.PartialMessageable:
-        """Return a private thread for the person, or direct messages if none can be created.
+    async def _private_channel(self) -> discord.PartialMessageable | None:
+        """Return the person's thread, active, or their direct messages; None if there are neither.
 
-        ClientException if there are no direct messages either.
+        Discord's errors if the thread is lost.
         """
-        if self.thread.thread is None:
-            name = f"Check {self.held.publication.id}: {self._name}"
-            thread = await channels.private_thread(
-                self.client, self.thread.channel, name, may_exist=True
-            )
-            if thread is None:
-                await self._use_direct_messages()
-            else:
-                await thread.add_user(discord.Object(self.thread.user))
-                await self._record(thread=thread.id)
+        if self.thread.thread is None and not self.thread.unseen:
+            await self._open()
+        if self.thread.unseen:
+            return None
+        channel = None
+        if not self.thread.direct:
+            channel = await channels.channel_of(self.client, self.thread.channel)
+        if channel is not None:
+            await self._threads.unarchive(channel.guild, self.thread.thread or 0)
         return self.client.get_partial_messageable(self.thread.thread or 0)
 
-    async def _use_direct_messages(self) -> None:
-        """Switch to direct messages, and send again there what was sent so far."""
-        found = await channels.direct_messages(self.client, self.context, self.thread.user)
+    @property
+    def _threads(self) -> GuildThreads:
+        return GuildThreads(self.client, self.context)
+
+    async def _open(self) -> None:
+        """Create a private thread for the person, or use what remains if that is impossible."""
+        channel = await channels.channel_of(self.client, self.thread.channel)
+        if channel is None or not channels.has_private_threads(channel):
+            await self._fall_back()
+            return
+        name = f"Check {self.held.publication.id}: {self._name}"
+        user, may_exist = self.thread.user, self.may_exist
+        self.may_exist = True  # if this attempt fails, the next one searches for its thread
+        try:
+            thread = await self._threads.of_check(channel, name, user, may_exist=may_exist)
+        except discord.HTTPException as error:
+            if is_temporary(error):
+                raise
+            message = "a thread is refused"
+            _log.info(
+                message, action="room_lost", release=self.held.publication.id, error=repr(error)
+            )
+            await self._fall_back()
+        else:
+            await self._record(thread=thread)
+
+    async def _fall_back(self) -> None:
+        """Switch to direct messages if there are any, and send again there what was sent so far."""
+        found = None
+        if not self.thread.direct:
+            found = await channels.direct_messages(self.client, self.context, self.thread.user)
         if found is None:
-            raise discord.ClientException("no private thread, and no direct messages with them")
-        await self._record(thread=found.id, direct=True, live=None, told=0)
+            await self._record(unseen=True, told=0)
+        else:
+            await self._record(thread=found.id, direct=True, live=None, told=0)
 
     async def _send_outcome(self, state: PublicationState, outcome: PublicationOutcome) -> None:
-        """Send the outcome to the person, by direct message if Discord refuses the thread."""
-        try:
-            await self._send_outcome_here(state, outcome)
-        except discord.HTTPException as error:
-            if self.thread.direct or is_temporary(error):
-                raise
-            await self._use_direct_messages()
-            await self._send_outcome_here(state, outcome)
-
-    async def _send_outcome_here(
-        self, state: PublicationState, outcome: PublicationOutcome
-    ) -> None:
+        """Send the outcome to the person; what Discord refuses goes elsewhere."""
         drafts = message_drafts(outcome_report(outcome))
+        while not self.thread.unseen:
+            try:
+                await self._send_private(state, drafts)
+            except discord.HTTPException as error:
+                if is_temporary(error):
+                    raise
+                await self._fall_back()
+            else:
+                break
+        if self.thread.unseen:
+            await self._send_answer(drafts)
+
+    async def _send_private(self, state: PublicationState, drafts: Sequence[MessageDraft]) -> None:
         if self.thread.live is None or not self.thread.told:
             await self._draw(state)
         for number, draft in enumerate(drafts, start=1):
-            if number > self.thread.told:
-                channel = await self._private_channel()
+            channel = await self._private_channel()
+            if number > self.thread.told and channel is not None:
                 nonce = f"{self._nonce}-{number}"
                 await channel.send(draft.content, files=as_files(draft.files), nonce=nonce)
                 await self._record(told=number)
+
+    async def _send_answer(self, drafts: Sequence[MessageDraft]) -> None:
+        """Add the outcome to the answer, each message at most once, while its token is valid."""
+        token = (await self.context.store.interactions.answer_of(self.thread.answer)).token
+        if token is None:
+            return
+        answer = webhook_of(self.client, token)
+        for count, draft in enumerate(drafts[self.thread.told :], start=self.thread.told + 1):
+            await self._record(told=count)
+            with suppress(discord.HTTPException, aiohttp.ClientError, OSError):
+                await answer.send(draft.content, files=as_files(draft.files), ephemeral=True)
 
     async def _announce(self, outcome: PublicationOutcome) -> None:
         """Announce a new board, or offer to rejudge submissions to an updated one; only once."""
@@ -239,17 +268,11 @@ class PublicationPoster:
                 pass
 
     async def _ask_to_rejudge(self, board: Board, before: int) -> None:
-        versions = await self.context.store.boards.versions(board.id)
-        earlier = next((each.id for each in versions if each.number == before), None)
-        best = () if earlier is None else await best_of(self.context.store, board, earlier)
         channel = await self._private_channel()
-        question, view = "No ranked submissions yet.", discord.utils.MISSING
-        if best:
-            question = f"Judge everyone's best submission ({len(best)}) with the new version too?"
-            view = board_buttons(board, before, rejudge=True)
-        await channel.send(
-            f"{closing_line(board.deadline)} {question}", view=view, nonce=f"{self._nonce}-news"
-        )
+        if channel is not None:
+            text, view = await rejudge_question(self.context, board, before)
+            shown = discord.utils.MISSING if view is None else view
+            await channel.send(text, view=shown, nonce=f"{self._nonce}-news")
 
     async def _announce_new(self, board: Board) -> None:
         nonce = f"{self._nonce}-news"
@@ -266,74 +289,6 @@ class PublicationPoster:
             await channel.send(announcement(board, version.definition), view=view, nonce=nonce)
             return
         private = await self._private_channel()
-        notice = f"The board is not announced in <#{self.thread.channel}>: {why}."
-        await private.send(f"{notice} {closing_line(board.deadline)}", nonce=nonce)
-
-
-def outcome_report(outcome: PublicationOutcome) -> Report:
-    """Return who grades and the board's result; after a failed check its findings, errors first."""
-    if outcome.report is not None:
-        blocks = task_check_report(outcome.report).blocks
-        if outcome.report.undecided:
-            message = f"Nothing was published. To publish, {HOW_TO_CHOOSE}."
-            return Report(outcome.title, (*blocks, Text(message, Tone.BAD)))
-        message = "Nothing was published. Fix the task and run the command again."
-        errors = [each for each in blocks if isinstance(each, Text) and each.tone is Tone.BAD]
-        others = [each for each in blocks if each not in errors]
-        return Report(outcome.title, (*errors, Text(message, Tone.BAD), *others))
-    return Report(outcome.title, tuple(_outcome_lines(outcome)))
-
-
-def _outcome_lines(outcome: PublicationOutcome) -> Iterator[Text]:
-    if outcome.grading:
-        yield Text(outcome.grading)
-    yield Text(outcome.message, Tone.GOOD if outcome.published else Tone.BAD)
-    for gpu, why in outcome.checked:
-        if why:
-            yield Text(f"not run on {gpu}: {why}", Tone.QUIET)
-    for words in outcome.ignored:
-        yield Text(f"ignored: {words}", Tone.QUIET)
-    for each in outcome.boards:
-        yield from _outcome_lines(each)
-
-
-def live_text(
-    name: str, steps: tuple[CheckStep, ...], tries: int, *, has_ended: bool = False
-) -> str:
-    """Return how many runs have ended, and one line per run, as many as fit.
-
-    If the check `has_ended` before some of its runs, those were stopped.
-    """
-    ended = sum(each.finding is not None for each in steps)
-    nothing = "nothing was run" if has_ended else "reading its files"
-    count = f"{ended} of {len(steps)} runs have ended" if steps else nothing
-    if has_ended and ended < len(steps):
-        count += f", {len(steps) - ended} stopped"
-        steps = tuple(each for each in steps if each.finding is not None)
-    head = f"**Checking the task of {line(name)}**: {count}"
-    if tries > 1:
-        head += "\n-# started again, because the bot was restarted"
-    several = len({each.gpu for each in steps}) > 1
-    lines = [
-        f"> {_mark(each)} {line(step_line(each, with_gpu=several), 160)}"
-        for each in sorted(steps, key=_sort_key)
-    ]
-    text = head
-    for number, each in enumerate(lines):
-        if len(text) + len(each) > MESSAGE_LIMIT - _RESERVED:
-            return f"{text}\n> and {len(lines) - number} more"
-        text += f"\n{each}"
-    return text
-
-
-def _sort_key(step: CheckStep) -> int:
-    """Sort failed runs first, then running, ended and waiting ones."""
-    if step.finding is not None:
-        return 0 if step.finding.level is Level.ERROR else 2
-    return 3 if step.stage is None else 1
-
-
-def _mark(step: CheckStep) -> str:
-    if step.finding is None:
-        return "▫️" if step.stage is None else "▶️"
-    return "🔴" if step.finding.level is Level.ERROR else "🟢"
+        if private is not None:
+            notice = f"The board is not announced in <#{self.thread.channel}>: {why}."
+            await private.send(f"{notice} {closing_line(board.deadline)}", nonce=nonce)

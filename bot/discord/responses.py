@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 
 import aiohttp
@@ -51,6 +52,17 @@ class InteractionReply:
     """Whether a submission's display continues in this answer, or else in a thread."""
     save: Callable[["InteractionReply", str], Awaitable[None]] | None = None
     """Stores an outcome before it is sent."""
+    conversation: discord.PartialMessageable | None = None
+    """The person's direct messages, if they were looked up before the account is deleted."""
+
+    async def find_conversation(self) -> discord.PartialMessageable | None:
+        """Return the direct messages with the person, if there are any."""
+        if self.conversation is None:
+            asked = self.interaction
+            self.conversation = await direct_messages(
+                asked.client, context_of(asked), asked.user.id
+            )
+        return self.conversation
 
     async def say(self, text: str, view: discord.ui.View | None = None) -> None:
         """Send one short message, already escaped; the commands that it names become links."""
@@ -76,12 +88,19 @@ class InteractionReply:
     ) -> None:
         """Replace the report in the clicked message; its files stay unless `pictures`."""
         draft, *more = message_drafts(await with_pictures(report))
-        files = as_files(draft.files) if pictures else discord.utils.MISSING
-        await self.interaction.edit_original_response(
-            content=draft.content, view=view, attachments=files
-        )
+        await self.replace_message(draft, view, pictures=pictures)
         for each in more:
             await self._send(each, None)
+
+    async def replace_message(
+        self, draft: MessageDraft, view: discord.ui.View | None, *, pictures: bool = False
+    ) -> None:
+        """Replace the clicked message; its files stay unless `pictures`."""
+        edit = partial(self.interaction.edit_original_response, content=draft.content, view=view)
+        if pictures:
+            edit = partial(edit, attachments=as_files(draft.files))
+        if not await self._with_token(edit):
+            await self._send_direct(draft, view)
 
     async def show_all(
         self, drafts: Sequence[MessageDraft], view: discord.ui.View | None = None
@@ -93,17 +112,22 @@ class InteractionReply:
         await self._send(last, view)
 
     async def _send(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
-        if self.interaction.token:  # empty if it expired before the work was done
-            try:
-                await self._answer(draft, view)
-            except discord.HTTPException as error:
-                if error.status not in {401, 404}:
-                    raise
-            else:
-                self.is_filled = True
-                return
-        if not self.is_followed:
+        if await self._with_token(partial(self._answer, draft, view)):
+            self.is_filled = True
+        elif not self.is_followed:
             await self._send_direct(draft, view)
+
+    async def _with_token(self, send: Callable[[], Awaitable[object]]) -> bool:
+        """Send something that needs the interaction's token; return False if it has expired."""
+        if not self.interaction.token:  # expired before the work was done
+            return False
+        try:
+            await send()
+        except discord.HTTPException as error:
+            if error.status not in {401, 404}:
+                raise
+            return False
+        return True
 
     async def _answer(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
         files = as_files(draft.files)
@@ -118,8 +142,7 @@ class InteractionReply:
             )
 
     async def _send_direct(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
-        asked = self.interaction
-        channel = await direct_messages(asked.client, context_of(asked), asked.user.id)
+        channel = await self.find_conversation()
         shown = discord.utils.MISSING if view is None else view
         try:
             if channel is not None:
@@ -128,6 +151,13 @@ class InteractionReply:
         except (discord.Forbidden, discord.NotFound):
             pass  # they have closed them since
         _log.warning("a reply was not sent", action="untold")
+
+
+def webhook_of(client: discord.Client, token: str) -> discord.Webhook:
+    """Return the webhook that sends what belongs to an interaction, while its token is valid."""
+    found = discord.Webhook.partial(client.application_id or 0, token, client=client)
+    found.type = discord.WebhookType.application  # without it, discord.py refuses `ephemeral`
+    return found
 
 
 def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
@@ -167,7 +197,13 @@ def is_worth_logging(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], SupersededError))
 
 
-def error_message(error: BaseException) -> str | None:
+MAY_BE_DONE = (
+    "The bot was restarted during your command; what it changes may have been changed before that."
+)
+"""Added to an error of a resumed command."""
+
+
+def error_message(error: BaseException, *, is_resumed: bool = False) -> str | None:
     """Return the message for the person, already escaped; None when nothing is to be shown.
 
     It begins with a mark and a capital, and names commands as links.
@@ -184,6 +220,8 @@ def error_message(error: BaseException) -> str | None:
             text = plain(str(original))
         case _:
             text = _internal_error(original)
+    if is_resumed and isinstance(original, UserError):
+        text = f"{text.removesuffix('.')}. {MAY_BE_DONE}"
     return f"{MARK} {text[:1].upper()}{text[1:]}" if _WORD.match(text) else f"{MARK} {text}"
 
 

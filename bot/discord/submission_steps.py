@@ -28,7 +28,7 @@ from bot.discord.displays import (
 )
 from bot.discord.escaping import MESSAGE_LIMIT
 from bot.discord.public_lines import BLOCKED_S, PublicLines
-from bot.discord.responses import as_files, is_temporary
+from bot.discord.responses import as_files, is_temporary, webhook_of
 from bot.discord.result_notifications import send_confirmation, send_result, view_of
 from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus, with_costs
@@ -116,7 +116,7 @@ class ThreadUpdater:
         await self._writer.record(shown, owner, answered=True, answer_pending=pending)
         for draft in rest:  # at most once, because Discord would not recognize a repetition
             with suppress(discord.HTTPException):
-                await self._answer(token or "").send(
+                await webhook_of(self.client, token or "").send(
                     draft.content, files=as_files(draft.files), ephemeral=True
                 )
         if not pending:
@@ -134,9 +134,6 @@ class ThreadUpdater:
         await self._writer.record(shown, owner, answer_pending=False)
         await self.context.store.interactions.drop_token(request)
 
-    def _answer(self, token: str) -> discord.Webhook:
-        return discord.Webhook.partial(self.client.application_id or 0, token, client=self.client)
-
     async def _edit_answer(
         self, shown: DisplayedSubmission, token: str, status: SubmissionStatus, text: str
     ) -> Sequence[draw.MessageDraft] | None:
@@ -147,7 +144,8 @@ class ThreadUpdater:
             if text != shown.live_text:
                 await self.edits.wait_turn(shown.state.answer)
                 view = await view_of(self.context, status)
-                await self._answer(token).edit_message(ORIGINAL, content=text, view=view)
+                webhook = webhook_of(self.client, token)
+                await webhook.edit_message(ORIGINAL, content=text, view=view)
         except discord.HTTPException as error:
             if is_temporary(error):
                 raise
@@ -162,7 +160,7 @@ class ThreadUpdater:
     ) -> Sequence[draw.MessageDraft]:
         first, *others = draw.message_drafts(await full_report(self.context, status))
         text = f"{first.content}\n{draw.again_line(status)}"
-        await self._answer(token).edit_message(
+        await webhook_of(self.client, token).edit_message(
             ORIGINAL,
             content=text if len(text) <= MESSAGE_LIMIT else first.content,
             view=await view_of(self.context, status),

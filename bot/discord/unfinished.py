@@ -10,7 +10,7 @@ from typing import Any
 import discord
 import structlog
 
-from bot.discord.context import FRONT_END, DiscordContext
+from bot.discord.context import FRONT_END, DiscordContext, keys_of_request
 from bot.discord.interaction_claims import RESUMED, ResumedInteraction
 from bot.discord.responses import MARK, InteractionReply, is_temporary
 from bot.domain.errors import StoreError, UserError
@@ -117,11 +117,13 @@ async def _has_submitted(context: DiscordContext, request: dict[str, Any], key: 
     person = await context.store.people.find(f"{FRONT_END}:{request['user']}")
     if person is None:
         return False
-    try:
-        found = await context.store.submissions.first(person.id, IdempotencyKey(key, ""))
-    except UserError:  # the digest differs, because only the attempt knew it
-        return True
-    return found is not None
+    for each in keys_of_request(key, request["data"] or {}):
+        try:
+            if await context.store.submissions.first(person.id, IdempotencyKey(each, "")):
+                return True
+        except UserError:  # the digest differs, because only the attempt knew it
+            return True
+    return False
 
 
 async def _event_now(

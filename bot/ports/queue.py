@@ -290,8 +290,10 @@ class Publications(Protocol):
     async def kept_zip(self, door: str, publication: PublicationId) -> bytes | None:
         """Return the zip of an ended publication; None when it was not kept, or was used."""
 
-    async def summary(self, door: str, publication: PublicationId) -> PublicationSummary | None:
-        """Return the state of a publication that was not deleted."""
+    async def summary(
+        self, door: str | None, publication: PublicationId
+    ) -> PublicationSummary | None:
+        """Return the state of a front end's publication that was not deleted; None: of any."""
 
     async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
         """Return the states of a person's publications, newest first, at most a hundred."""

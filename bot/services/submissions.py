@@ -15,6 +15,7 @@ from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_subm
 from bot.domain.job import PRIORITIES
 from bot.domain.scoring import rank_entrants
 from bot.domain.submission import (
+    IdempotencyKey,
     NewDisplay,
     NewSubmission,
     Submission,
@@ -238,9 +239,12 @@ async def _runner_pythons(store: Store, gpus: frozenset[str]) -> list[tuple[int,
 
 
 async def rejudge_submission(
-    store: Store, decision: Decision, submission_id: SubmissionId
+    store: Store, decision: Decision, submission_id: SubmissionId, key: str | None = None
 ) -> Submission:
-    """Return a new submission of the same source for the same person, even after the deadline."""
+    """Return a new submission of the same source for the same person, even after the deadline.
+
+    A request repeated with its key returns the first one.
+    """
     earlier = await find_submission(store, submission_id)
     if is_system_submission(submission_id):
         words = f"submission {submission_id} is Podium's own and is never ranked"
@@ -262,8 +266,12 @@ async def rejudge_submission(
         priority=PRIORITIES[Mode.RANKED],
         judged_again=True,
         consent=earlier.consent,
+        idempotency_key=None if key is None else IdempotencyKey(key, earlier.source_hash),
     )
     async with store.transaction() as tx:
+        first = new.idempotency_key and await tx.submissions.first(new.person, new.idempotency_key)
+        if first:
+            return first
         again = await tx.submissions.add(new)
         subject = f"submission {submission_id} as {again.id}"
         await tx.audit.record(decision.actor, "rejudge", subject, decision.reason)
@@ -277,16 +285,18 @@ async def rejudge_standings(
 
     Sources that the current version has judged, or is going to judge, are skipped.
     """
-    judged = {
-        key
+    current = [
+        each
         for each in await store.submissions.to(board.id)
-        if each.task_version == board.task_version and _may_be_ranked(each)
-        for key in _runs(each)
-    }
+        if each.task_version == board.task_version
+    ]
+    judged = {run for each in current if _may_be_ranked(each) for run in _runs(each)}
     best = await best_of(store, board, version)
     submissions = [each for each in best if _runs(each, board.gpus) - judged]
-    for submission in submissions:
-        await rejudge_submission(store, decision, submission.id)
+    for each in submissions:
+        failed = max((old.id for old in current if _runs(old) & _runs(each)), default=0)
+        key = f"rejudge:{each.id}:{board.task_version}:{failed}"  # the same for requests at once
+        await rejudge_submission(store, decision, each.id, key)
     return len(submissions)
 
 

@@ -6,7 +6,6 @@ kept for a month.
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
@@ -27,7 +26,6 @@ from bot.services.publishing.state import (
 from bot.web.context import FRONT_END, WebContext
 from runners.contract.task import Grader
 
-KEEP = timedelta(days=30)
 MOST_OPEN = 3
 """The most unfinished checks of one person."""
 
@@ -201,5 +199,5 @@ def checking(context: WebContext) -> AbstractAsyncContextManager[None]:
         FRONT_END,
         context.lease,
         lambda _: StateOnly(),
-        keep=KEEP,
+        keeps_zips=True,
     ).running()

@@ -50,7 +50,7 @@ def test_every_make_target_named_exists(name: str) -> None:
 
 
 def test_benchmarks_run_as_modules() -> None:
-    """As a script, one would import `tests/benchmarks/queue.py` in place of Python's own `queue`."""
+    """As a script, one would import the benchmark `queue` in place of Python's own module."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     bench = makefile.split("\nbench:")[1].split("\n\n")[0]
     assert "python -m" in bench

@@ -5,18 +5,27 @@ Also `/admin submission look|cancel`, and "Moderate" in the menu of a message ab
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, TypeVar
 
 import discord
 from discord import app_commands
 
 from bot.discord import buttons, options, roles
-from bot.discord.context import ADMIN_NEEDS, FRONT_END, Interaction, Tree, add_commands, context_of
+from bot.discord.context import (
+    ADMIN_NEEDS,
+    FRONT_END,
+    Interaction,
+    Tree,
+    add_commands,
+    context_of,
+    interaction_key,
+)
 from bot.discord.escaping import discord_time, line
 from bot.discord.interaction_claims import replying
+from bot.discord.publication_messages import show_check
 from bot.discord.responses import InteractionReply
 from bot.domain.errors import UserError
 from bot.domain.finals import DEFAULT_TOP, LEAST_TOP, MOST_TOP, FinalRequest
@@ -25,6 +34,8 @@ from bot.reports.blocks import Attachment, Text
 from bot.reports.confirmations import finals_report
 from bot.reports.submission import status_report
 from bot.services import finals, lookup, moderation, submissions
+
+T = TypeVar("T")
 
 
 async def setup(tree: Tree) -> None:
@@ -149,7 +160,10 @@ async def rejudge(interaction: Interaction, number: options.Number, reason: _Rea
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
-        again = await submissions.rejudge_submission(context.store, decision, SubmissionId(number))
+        key = interaction_key(interaction)
+        again = await submissions.rejudge_submission(
+            context.store, decision, SubmissionId(number), key
+        )
         await answer.conclude(f"Submission #{number} is judged again as #{again.id}.")
 
 
@@ -281,15 +295,20 @@ async def cancel(
 
 @app_commands.default_permissions(ADMIN_NEEDS)
 async def moderate(interaction: Interaction, message: discord.Message) -> None:
-    """Show the submission that a message of the bot is about."""
+    """Show the submission, or the running check of a task, that a message of the bot is about."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
-        number = _submission_of(message)
-        if message.author.id != interaction.application_id or number is None:
+        is_own = message.author.id == interaction.application_id
+        check, number = _first(message, buttons.check_of), _submission_of(message)
+        if is_own and check is not None:
+            await show_check(answer, check)
+        elif is_own and number is not None:
+            await _show(answer, number)
+        else:
             raise UserError(
-                "no-submission", "this message is not about a submission; choose one of mine"
+                "no-submission",
+                "this message is not about a submission or a running check; choose one of mine",
             )
-        await _show(answer, number)
 
 
 _NUMBER = re.compile(r"\bsubmission #(\d{1,18})\b", re.IGNORECASE)
@@ -297,13 +316,21 @@ _NUMBER = re.compile(r"\bsubmission #(\d{1,18})\b", re.IGNORECASE)
 
 def _submission_of(message: discord.Message) -> SubmissionId | None:
     """Return the submission whose buttons a message has, or which it names first."""
+    found = _first(message, buttons.submission_of)
+    named = _NUMBER.search(message.content)
+    if found is None and named is not None:
+        return SubmissionId(int(named[1]))
+    return found
+
+
+def _first(message: discord.Message, number_of: Callable[[str], T | None]) -> T | None:
+    """Return the first number that a button of a message has."""
     for row in message.components:
         for item in getattr(row, "children", ()):
-            found = buttons.submission_of(getattr(item, "custom_id", None) or "")
+            found = number_of(getattr(item, "custom_id", None) or "")
             if found is not None:
                 return found
-    named = _NUMBER.search(message.content)
-    return None if named is None else SubmissionId(int(named[1]))
+    return None
 
 
 async def _show(answer: InteractionReply, number: SubmissionId) -> None:

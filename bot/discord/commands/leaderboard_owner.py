@@ -10,7 +10,6 @@ from discord import app_commands
 from typing_extensions import override
 
 from bot.discord import options, roles
-from bot.discord.channels import direct_messages
 from bot.discord.context import NEEDED_ROLE, Interaction, Tree, add_commands, context_of
 from bot.discord.draw import FILE_BYTES, MessageDraft
 from bot.discord.escaping import MESSAGE_LIMIT, line
@@ -225,8 +224,7 @@ def _archive_drafts(name: str, archive: boards.BoardArchive) -> list[MessageDraf
 
 async def _send_archives(answer: InteractionReply, drafts: Sequence[MessageDraft]) -> str:
     """Send the zips by direct message or, if that is impossible, as a reply; return where."""
-    asked = answer.interaction
-    conversation = await direct_messages(asked.client, context_of(asked), asked.user.id)
+    conversation = await answer.find_conversation()
     with suppress(discord.Forbidden, discord.NotFound):
         if conversation is not None:
             for draft in drafts:

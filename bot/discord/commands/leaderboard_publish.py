@@ -9,20 +9,13 @@ import discord
 from discord import app_commands
 
 from bot.discord import options, questions, roles
-from bot.discord.context import (
-    FRONT_END,
-    NEEDED_ROLE,
-    DiscordContext,
-    Interaction,
-    Tree,
-    add_commands,
-    context_of,
-)
+from bot.discord.context import FRONT_END, NEEDED_ROLE, Interaction, Tree, add_commands, context_of
 from bot.discord.draw import message_drafts
 from bot.discord.escaping import line
 from bot.discord.interaction_claims import replying
 from bot.discord.notifications import closing_line
-from bot.discord.publication_thread import PublicationThread, require_private_place
+from bot.discord.publication_messages import say_checking
+from bot.discord.publication_thread import PublicationThread
 from bot.discord.responses import InteractionReply
 from bot.domain.board import Access, Board, SourceVisibility, Visibility, parse_pins
 from bot.domain.errors import UserError
@@ -198,7 +191,6 @@ async def upload_of(
     board: Board | None = None,
 ) -> publish.TaskUpload:
     """Show what a zip has, and return its task; UserError with file and line if it is invalid."""
-    await require_private_place(answer.interaction)
     data = await _read(attachment)
     request = replace(request, zip_name=PurePath(attachment.filename).stem)
     bundle, parsed = await publish.read_upload(data, request)
@@ -264,7 +256,9 @@ async def update_board(upload: publish.TaskUpload, board: Board, answer: Interac
     context = context_of(answer.interaction)
     upload = replace(upload, request=replace(upload.request, onto=board.task_version))
     await publish.validate_publish(context.store, context.clock, upload.request, upload.task)
-    report = await asyncio.to_thread(_changes, board, await _current_task(context, board), upload)
+    report = await asyncio.to_thread(
+        _changes, board, await _current_task(answer.interaction, board), upload
+    )
     await answer.show(report)
     if len(report.blocks) == 1 and isinstance(report.blocks[0], Text):
         await reconfigure(board, upload.request, answer)  # the request may still change access
@@ -285,8 +279,8 @@ def _changes(board: Board, before: TaskDefinition, upload: publish.TaskUpload) -
     return change_report(board, before, task, gpus=gpus, deadline=deadline)
 
 
-async def _current_task(context: DiscordContext, board: Board) -> TaskDefinition:
-    version = await context.store.boards.version(board.task_version)
+async def _current_task(interaction: Interaction, board: Board) -> TaskDefinition:
+    version = await context_of(interaction).store.boards.version(board.task_version)
     if version is None:
         raise LookupError(f"board {board.name} has no task version {board.task_version}")
     return version.definition
@@ -295,23 +289,24 @@ async def _current_task(context: DiscordContext, board: Board) -> TaskDefinition
 async def submit_publication(upload: publish.TaskUpload, answer: InteractionReply) -> None:
     """Store the task to be checked; after that, a restart does not lose it."""
     context, request = context_of(answer.interaction), upload.request
-    where = await require_private_place(answer.interaction)
     await publish.validate_publish(context.store, context.clock, request, upload.task)
     thread = PublicationThread.of_interaction(answer.interaction).model_dump_json()
     stored = publish.REQUEST.dump_json(request).decode()
-    await context.store.publications.add(
+    number = await context.store.publications.add(
         NewPublication(FRONT_END, request.person, upload.zip, stored, thread)
     )
-    await answer.conclude(
+    await say_checking(
+        answer,
         "Checking your task: I'm running its solutions now. The board is published only if "
-        f"every solution gets its expected verdict. Follow the progress in {where}."
+        "every solution gets its expected verdict.",
+        number,
     )
 
 
 async def reconfigure(board: Board, request: PublishRequest, answer: InteractionReply) -> None:
     """Change only a board's deadline, GPU types or access."""
     context = context_of(answer.interaction)
-    task = await _current_task(context, board)
+    task = await _current_task(answer.interaction, board)
     published = await publish.publish(
         context.store, context.clock, replace(request, onto=None), task
     )
@@ -330,7 +325,6 @@ async def publish_competition(
     """Validate the zip and start its check; all boards are published after it, or none."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
-        where = await require_private_place(interaction)
         context, data = context_of(interaction), await _read(competition_zip)
         person = await context.person(interaction.user)
         request = await prepare_competition(
@@ -343,8 +337,9 @@ async def publish_competition(
         thread = PublicationThread.of_interaction(interaction).model_dump_json()
         stored = publish.REQUEST.dump_json(request).decode()
         new = NewPublication(FRONT_END, person.id, data, stored, thread)
-        await context.store.publications.add(new)
-        await answer.conclude(
+        await say_checking(
+            answer,
             f"Checking the tasks of {line(request.name or '')}. Its boards are published only if "
-            f"every solution gets its expected verdict. Follow the progress in {where}."
+            "every solution gets its expected verdict.",
+            await context.store.publications.add(new),
         )

@@ -162,6 +162,7 @@ class DeletionOfAccount(discord.ui.Modal, title="Delete your account"):
                 )
             context = context_of(interaction)
             person = await context.person(interaction.user)
+            await answer.find_conversation()  # the deletion ends what is stored of it
             threads = await accounts.delete_account(context.store, context.clock, person.id)
             await answer.conclude(
                 "Your account is deleted: sources, reports, tokens and settings. Scores stay as "

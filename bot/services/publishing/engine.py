@@ -46,6 +46,8 @@ SAVE_S = 0.5
 AT_ONCE = 4
 """The most publications that one engine runs at the same time."""
 MAX_ATTEMPTS = 3
+KEEP = timedelta(days=30)
+"""How long outcomes stay readable."""
 _FIRST_WAIT_S = 1.0
 _MAX_WAIT_S = 60.0
 _log = structlog.get_logger(__name__)
@@ -71,8 +73,8 @@ class PublicationEngine:
     observe: Observe
     ready: Callable[[], Awaitable[None]] | None = None
     """Awaited before the first claim."""
-    keep: timedelta | None = None
-    """How long outcomes stay readable; None deletes each when its observer has finished."""
+    keeps_zips: bool = False
+    """Whether it keeps a zip whose creator has to choose the grader, to check it again."""
     owner: str = ""
     held: dict[PublicationId, asyncio.Task[None]] = field(default_factory=dict)
 
@@ -298,16 +300,12 @@ class _Run:
             _log.error("the observer of a publication failed", action="release_untold", **details)
 
     async def _end(self) -> None:
-        publications, keep = self.engine.store.publications, self.engine.keep
+        publications, outcome = self.engine.store.publications, self.state.outcome
         number, owner = self.held.publication.id, self.held.owner
-        if keep is None:
-            await publications.finish(number, owner)
-            return
-        outcome = self.state.outcome
-        keep_zip = outcome is not None and not outcome.published
+        keep_zip = self.engine.keeps_zips and outcome is not None and not outcome.published
         if not await publications.end(number, owner, keep_zip=keep_zip):
             raise TakenOverError
-        await publications.delete_ended(self.engine.clock.now() - keep)
+        await publications.delete_ended(self.engine.clock.now() - KEEP)
 
 
 async def _while_unavailable(action: Callable[[], Awaitable[T]]) -> T:

@@ -110,9 +110,12 @@ class PublicationObserver(Protocol):
 
 
 async def own_publication(
-    store: Store, viewer: Viewer, front_end: str, number: PublicationId
+    store: Store, viewer: Viewer, front_end: str | None, number: PublicationId
 ) -> domain.PublicationSummary:
-    """Return the viewer's own publication, or any for an admin; UserError when there is none."""
+    """Return the viewer's own publication, or any for an admin; UserError when there is none.
+
+    If `front_end` is None, it may be of any front end.
+    """
     summary = await store.publications.summary(front_end, number)
     if summary is None or not (viewer.sees_all or summary.person == viewer.person):
         raise UserError("unknown-check", f"check {number} does not exist, or was deleted")
@@ -120,7 +123,7 @@ async def own_publication(
 
 
 async def cancel_publication(
-    store: Store, viewer: Viewer, front_end: str, number: PublicationId
+    store: Store, viewer: Viewer, front_end: str | None, number: PublicationId
 ) -> None:
     """Cancel the viewer's own publication, or any for an admin, before its board is stored.
 

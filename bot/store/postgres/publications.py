@@ -89,7 +89,9 @@ class PostgresPublications:
         row = await self._database.row("releases.kept_zip", publication, door)
         return None if row is None else bytes(row["zip"])
 
-    async def summary(self, door: str, publication: PublicationId) -> PublicationSummary | None:
+    async def summary(
+        self, door: str | None, publication: PublicationId
+    ) -> PublicationSummary | None:
         row = await self._database.row("releases.summary", publication, door)
         return None if row is None else _summary(row)
 

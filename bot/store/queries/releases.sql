@@ -84,7 +84,7 @@ where id = $1 and door = $2 and ended_at is not null and octet_length(zip) > 0
 
 -- name: summary
 select id, person, wish, state, tries, ended_at, octet_length(zip) > 0 as has_zip
-from releases where id = $1 and door = $2
+from releases where id = $1 and ($2::text is null or door = $2)
 
 -- name: summaries_of
 select id, person, wish, state, tries, ended_at, octet_length(zip) > 0 as has_zip from releases

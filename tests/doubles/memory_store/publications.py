@@ -153,9 +153,11 @@ class MemoryPublications:
             return None
         return row.publication.zip or None
 
-    async def summary(self, door: str, publication: PublicationId) -> PublicationSummary | None:
+    async def summary(
+        self, door: str | None, publication: PublicationId
+    ) -> PublicationSummary | None:
         row = self._rows.get(publication)
-        return None if row is None or row.door != door else _note(row)
+        return None if row is None or door not in {None, row.door} else _note(row)
 
     async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
         rows = reversed(self._rows.values())

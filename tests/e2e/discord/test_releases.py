@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 import signal
 import stat
 import zipfile
@@ -324,8 +325,16 @@ async def test_a_bad_zip_is_refused_with_the_place_and_leaves_nothing(stage: Sce
 async def test_without_threads_it_is_told_in_direct_messages_where_they_are_taken() -> None:
     async with scene(permissions=MODERATE) as stage:
         stage.submissions.deny(stage.guild.everyone, Permission.CREATE_PRIVATE_THREADS)
-        refused = await (await create(stage, "nowhere")).final()
-        assert "I can neither create a private thread here nor begin direct" in refused.text
+        asked = await create(stage, "nowhere")
+        said = await asked.followup()
+        found = re.search(r"leaderboard check show id:(\d+)` shows the progress", said.text)
+        assert found is not None
+        outcome = await asked.followup(1, within=30)
+        assert outcome.ephemeral
+        assert "nowhere on CPU is published" in outcome.text
+        shown = await stage.carol.slash("leaderboard check show", id=int(found[1]))
+        assert "nowhere on CPU is published" in (await shown.final()).text
+        assert stage.carol.dms == []
         await (await stage.carol.slash("profile notices", stage.carol.dm)).final()
         await create(stage, "direct")
         await stage.carol.sees("direct on CPU is published", stage.carol.dm, within=30)

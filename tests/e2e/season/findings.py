@@ -25,7 +25,7 @@ from tests.e2e.season.crowd import EXPIRED, QUESTION, Crowd, number_in
 
 STORED = """
 select s.id, p.identity, b.name as board, s.mode, s.gpus, convert_from(x.text, 'UTF8') as source,
-    array(select key from submission_keys k where k.submission = s.id) as keys,
+    array(select place::json ->> 'answer' from displays d where d.submission = s.id) as keys,
     array(select (gpu, state)::text from jobs where jobs.submission = s.id) as jobs,
     coalesce((select jsonb_object_agg(gpu, verdict) from evaluations e where e.submission = s.id),
         '{}')::text as verdicts
@@ -45,6 +45,7 @@ UNAVOIDABLE = {
     50027: "token expired",
 }
 """Refusals that are correct after kills and lost responses."""
+ALREADY = "already runs again as"
 _REPORT = re.compile(r"\*\*submission #(\d+):")
 _LINE = re.compile(r"<@(\d+)>'s submission #(\d+) ")
 _FENCE = re.compile(r"```.*?```", re.DOTALL)
@@ -286,6 +287,8 @@ def _about_a_submission(runs: list[Interaction], row: asyncpg.Record | None) -> 
         yield f"{run.name} ({run.id}) does not have the report of {row['id']}: {texts}"
     elif row is not None:
         yield from _contradictions(row, reports[0])
+    elif texts and ALREADY in texts[0]:
+        return  # an earlier click of the same button made one
     elif told is not None or not any(
         words in texts[0] for words in (QUESTION, EXPIRED, "\u26a0", "failed", "already")
     ):

@@ -141,3 +141,27 @@ async def test_an_archived_thread_is_unarchived_before_anything_is_edited(room: 
     assert not room.thread.archived
     assert len(room.thread.messages) == 2
     room.server.assert_clean()
+
+
+async def test_an_archived_public_thread_is_unarchived_before_a_line(room: Room) -> None:
+    _, show = await judged(room)
+    await to_the_end(room, show)
+    week_s = 8 * 86_400
+    room.server.clock.advance(week_s)
+    await room.client.http.get_channel(room.channel.id)  # Discord looks at its clock
+    results = room.results
+    guild = room.client.guilds[0]
+    await room.server.wait_for(lambda: guild.get_thread(results.id) is None)
+    assert [each.archived for each in (results,)] == [True]
+    second = await room.submit(user=room.bob)
+    await room.place.judged(second)
+    begun = len(room.server.requests)
+    await to_the_end(room, await room.claim(second))
+    there = [
+        (each.method, each.status)
+        for each in room.server.requests[begun:]
+        if f"/channels/{results.id}" in each.path and each.method != "GET"
+    ]
+    assert there == [("PATCH", 200), ("POST", 200)]
+    assert len(results.messages) == 2
+    room.server.assert_clean()

@@ -2,6 +2,7 @@ import discord
 import pytest
 
 from bot.discord import channels
+from tests.doubles.discord.errors import DriverError
 from tests.doubles.discord.kinds import ChannelKind
 from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord_room import room as a_room
@@ -37,23 +38,46 @@ async def test_an_announcement_channel_has_no_private_threads() -> None:
         await here.server.wait_for(lambda: here.client.get_channel(news.id))
         found = [await channels.channel_of(here.client, each.id) for each in (here.channel, news)]
         assert [channels.has_private_threads(each) for each in found if each] == [True, False]
-        made = await channels.private_thread(here.client, news.id, "#1 k.py", may_exist=True)
-        assert made is None
         here.server.assert_clean()
 
 
-async def test_its_own_thread_is_found_again_and_nobody_else_s() -> None:
+async def test_submissions_are_allowed_in_text_channels_alone() -> None:
+    async with a_room(commands=True) as here:
+        admin = await here.admin_role()
+        here.guild.members[here.alice.id].roles.add(admin.id)
+        news = here.guild.create_channel("news", ChannelKind.NEWS)
+        await here.server.wait_for(lambda: here.client.get_channel(news.id))
+        (offered,) = [each for each in here.server.commands if each["name"] == "admin"]
+        (command,) = [each for each in offered["options"] if each["name"] == "channel-allow"]
+        (option,) = [each for each in command["options"] if each["name"] == "channel"]
+        assert option["channel_types"] == [ChannelKind.TEXT]
+        with pytest.raises(DriverError, match="news"):  # a client does not offer it
+            await here.alice.slash("admin channel-allow", channel=news)
+        run = await here.alice.slash("admin channel-allow", channel=here.channel)
+        assert "Submissions are allowed in" in (await run.final()).text
+
+
+async def test_a_channel_that_became_one_for_announcements_is_refused() -> None:
+    async with a_room(commands=True) as here:
+        admin = await here.admin_role()
+        here.guild.members[here.alice.id].roles.add(admin.id)
+        channel = here.client.get_channel(here.channel.id)
+        assert isinstance(channel, discord.TextChannel)
+        channel._type = discord.ChannelType.news.value
+        run = await here.alice.slash("admin channel-allow", channel=here.channel)
+        assert "Choose a text channel that I can see" in (await run.final()).text
+
+
+async def test_discord_refuses_private_threads_in_announcement_channels() -> None:
     async with a_room() as here:
-        channel = await channels.channel_of(here.client, here.channel.id)
+        news = here.guild.create_channel("news", ChannelKind.NEWS)
+        await here.server.wait_for(lambda: here.client.get_channel(news.id))
+        channel = await channels.channel_of(here.client, news.id)
         assert channel is not None
-        assert await channels.find_thread(here.client, channel, "#1 k.py") is None
-        made = await channels.open_thread(channel, "#1 k.py")
-        found = await channels.find_thread(here.client, channel, "#1 k.py")
-        assert found is not None
-        assert found.id == made.id
-        assert not made.invitable
-        state = here.server.world.channels[made.id].state
-        assert state is not None
-        state.owner = here.bob.id
-        assert await channels.find_thread(here.client, channel, "#1 k.py") is None
-        here.server.assert_clean()
+        with pytest.raises(discord.HTTPException) as refused:
+            await channels.open_thread(channel, "x")
+        assert refused.value.code == 50024
+        message = await channel.send("Results")
+        thread = await message.create_thread(name="Results")
+        assert thread.type is discord.ChannelType.news_thread
+        assert news.threads[0].kind is ChannelKind.NEWS_THREAD

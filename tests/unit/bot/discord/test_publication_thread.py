@@ -92,7 +92,8 @@ async def run(place: Place, room: Room, number: PublicationId) -> None:
     """Until the publication has ended."""
 
     async def over() -> bool:
-        return await place.store.publications.summary(FRONT_END, number) is None
+        found = await place.store.publications.summary(FRONT_END, number)
+        return found is not None and found.ended_at is not None
 
     async with run_publications(room.client, DiscordContext(place.store, place.clock)):
         await until(over)

@@ -3,13 +3,15 @@ import asyncio
 import discord
 import pytest
 
-from bot.discord import channels
+from bot.discord import channels, draw
 from bot.discord.context import FRONT_END
 from bot.discord.displays import DisplayProgress, DisplayTakenOverError
+from bot.discord.submission_thread import run_displays
 from bot.domain.submission import Submission
 from runners.contract.task import Mode
 from tests.doubles.discord.kinds import ChannelKind
 from tests.doubles.discord.limits import MESSAGE, MESSAGES, THREADS
+from tests.doubles.discord.model.files import File
 from tests.doubles.discord.model.posting import delete
 from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.rest.faults import Fault
@@ -265,3 +267,23 @@ async def test_a_person_who_left_the_guild_can_request_the_report(room: Room) ->
     assert room.alice.dms == []
     assert await finished(room, submission)
     room.server.assert_clean(allowing=[UNKNOWN_MEMBER])
+
+
+async def test_a_report_of_several_messages_is_whole_in_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with room(commands=True) as here:
+        file = File("kernel.py", b"x = 1\n")
+        run = await here.alice.slash(
+            "leaderboard submit test", script=file, leaderboard_name=here.place.board.name
+        )
+        await run.final()
+        (submission,) = await here.place.store.submissions.to(here.place.board.id)
+        await here.place.judged(submission)
+        parts = tuple(draw.MessageDraft(f"part {number}") for number in range(3))
+        monkeypatch.setattr(draw, "message_drafts", lambda _: parts)
+        async with run_displays(here.client, here.context):
+            await run.followup(1)
+        assert run.message.text.startswith("part 0")
+        assert [each.text for each in run.followups] == ["part 1", "part 2"]
+        assert all(each.ephemeral for each in run.followups)

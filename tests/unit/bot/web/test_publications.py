@@ -14,10 +14,11 @@ from bot.domain.tasks import grading
 from bot.domain.tasks.grading import HOW_TO_CHOOSE
 from bot.domain.tasks.lint import TaskReport
 from bot.services.publishing import queued_runner
+from bot.services.publishing.engine import KEEP
 from bot.services.publishing.publish import NO_BOARD, REQUEST, publish, read_upload
 from bot.services.publishing.state import PublicationState, outcome_of_error
 from bot.web.context import FRONT_END, WebContext
-from bot.web.publications import KEEP, Check, checking, own_check
+from bot.web.publications import Check, checking, own_check
 from runners.contract.task import Grader
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock

@@ -34,7 +34,7 @@ from tests.doubles.task_zips import packed, packed_competition
 
 DOOR = "web"
 LEASE = timedelta(seconds=30)
-KEEP = timedelta(days=30)
+
 PAUSE_S = module.SAVE_S
 """As it is outside of these tests, which do not wait for it."""
 
@@ -74,10 +74,9 @@ def engine_of(
     observe: Observe | None = None,
     *,
     lease: timedelta = LEASE,
-    keep: timedelta | None = KEEP,
 ) -> PublicationEngine:
     watching = observe or Recorder()
-    return PublicationEngine(place.store, place.clock, DOOR, lease, watching, keep=keep)
+    return PublicationEngine(place.store, place.clock, DOOR, lease, watching, keeps_zips=True)
 
 
 async def waiting(place: Place, name: str = "double", wish: str = "") -> PublicationId:
@@ -211,19 +210,6 @@ async def test_an_observers_trouble_never_stops_the_publication(place: Place) ->
     assert [each for each in logs if "exc_info" in each and each["action"] == "release_untold"]
     assert outcome.board is not None
     assert recorder.changes
-
-
-async def test_without_a_time_to_keep_it_an_outcome_goes_when_it_was_shown(place: Place) -> None:
-    recorder, number = Recorder(), await waiting(place)
-    async with engine_of(place, recorder, keep=None).running():
-        await until(lambda: _is_gone(place, number))
-    (end,) = recorder.ends
-    assert end.outcome is not None
-    assert end.outcome.code == "no-runner"
-
-
-async def _is_gone(place: Place, number: PublicationId) -> bool:
-    return await note_of(place, number) is None
 
 
 async def test_what_is_held_is_given_back_untried_when_the_process_ends(

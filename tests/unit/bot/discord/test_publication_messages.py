@@ -5,7 +5,8 @@ from unittest.mock import Mock
 import discord
 
 from bot.discord.escaping import MESSAGE_LIMIT
-from bot.discord.publication_thread import PublicationThread, live_text, outcome_report
+from bot.discord.publication_messages import live_text, outcome_report
+from bot.discord.publication_thread import PublicationThread
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, Published, PublishedDraft, UnsoundTaskError
@@ -29,12 +30,16 @@ def test_a_thread_survives_being_stored() -> None:
 
 
 def test_it_starts_in_the_channel_or_in_the_parent_of_a_thread() -> None:
-    interaction = Mock(spec=discord.Interaction, channel_id=5)
+    interaction = Mock(spec=discord.Interaction, channel_id=5, id=3)
     interaction.user.id = 9
     interaction.channel = Mock(spec=discord.TextChannel)
-    assert PublicationThread.of_interaction(interaction) == PublicationThread(channel=5, user=9)
+    assert PublicationThread.of_interaction(interaction) == PublicationThread(
+        channel=5, user=9, answer="discord:3"
+    )
     interaction.channel = Mock(spec=discord.Thread, parent_id=4)
-    assert PublicationThread.of_interaction(interaction) == PublicationThread(channel=4, user=9)
+    assert PublicationThread.of_interaction(interaction) == PublicationThread(
+        channel=4, user=9, answer="discord:3"
+    )
 
 
 def test_the_live_message_has_a_line_for_each_run_and_what_is_wrong_first() -> None:
