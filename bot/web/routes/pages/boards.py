@@ -148,7 +148,9 @@ async def gallery_page(
                 (
                     each,
                     await markup.statement(each.submission.note, "", ()),
-                    await markup.highlighted(each.source, each.submission.file_name),
+                    await markup.highlighted(
+                        each.source, each.submission.file_name, f"line-{each.submission.id}-"
+                    ),
                 )
                 for each in found.winners
             ],
