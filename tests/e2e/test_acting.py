@@ -71,6 +71,14 @@ _DROP = """([selector, name, text]) => {
 }"""
 
 
+_PASTE = """(text) => {
+  const data = new DataTransfer();
+  data.setData("text/plain", text);
+  const rest = { clipboardData: data, bubbles: true, cancelable: true };
+  document.querySelector(".dropzone").dispatchEvent(new ClipboardEvent("paste", rest));
+}"""
+
+
 class Judge(fake.FakeRunner):
     """Of a task's own sources the right one passes; every other one says itself how it ends."""
 
@@ -102,7 +110,8 @@ async def staged() -> AsyncIterator[Scene]:
     store = MemoryStore(clock)
     ada = await store.people.ensure("local:ada", "Ada")
     task = make_task(gpus=("H100", "CPU"), description="Add two vectors.")
-    await publish(store, clock, PublishRequest(ada.id), task)
+    for each in (task, make_task(name="another", gpus=("H100", "CPU"))):
+        await publish(store, clock, PublishRequest(ada.id), each)
     made = await create_local_token(
         store, clock, ada.id, "ada", scope=TokenScope.ADMIN, lifetime=timedelta(days=1)
     )
@@ -176,6 +185,34 @@ async def test_a_kernel_is_dropped_followed_and_ranked(scene: Scene, page: Page)
     await page.get_by_role("button", name="Run again").click()
     await page.get_by_role("button", name="Cancel").click()
     await expect(progress).to_contain_text("H100: cancelled")
+
+
+async def test_a_file_without_a_heading_keeps_the_chosen_board_and_the_gpu_type_of_the_tab(
+    scene: Scene, page: Page
+) -> None:
+    await page.goto(f"{scene.url}/boards/vectoradd")
+    await page.get_by_role("navigation", name="GPU types").get_by_role("link", name="CPU").click()
+    await page.get_by_role("link", name="Submit a kernel").click()
+    await _is_chosen(page, "vectoradd")
+    plain = KERNEL.partition("# fake")[2]
+    for script, given in ((_DROP, [".dropzone", "fast.py", f"#{plain}"]), (_PASTE, f"# {plain}")):
+        async with page.expect_response("**/submit/look") as looked:
+            await page.evaluate(script, given)
+        await (await looked.value).finished()
+        await expect(page.locator("#choice")).not_to_have_attribute("aria-busy", "true")
+        await _is_chosen(page, "vectoradd")
+    await expect(page.get_by_role("textbox", name="Source")).to_have_value(f"# {plain}")
+    await page.get_by_role("button", name="Submit").click()
+    await page.wait_for_url(re.compile(r"/submit/\d+$"))
+    await expect(page.locator(".card.progress")).to_contain_text("CPU: ")
+    await expect(page.get_by_role("link", name="vectoradd").first).to_be_visible()
+
+
+async def _is_chosen(page: Page, board: str) -> None:
+    """Check that the form has this board, and of its two GPU types the second one."""
+    await expect(page.get_by_label("Board", exact=True)).to_have_value(board)
+    await expect(page.get_by_label("CPU")).to_be_checked()
+    await expect(page.get_by_label("H100")).not_to_be_checked()
 
 
 async def test_a_pasted_source_that_fails_says_why_and_keeps_no_rank(

@@ -122,6 +122,17 @@ _SHIFTS = """() => new Promise((done) => {
   setTimeout(() => done([]), 150);
 })"""
 
+_NOT_COPIED = """() => [
+  ...[...document.querySelectorAll("pre.log, .statement pre, .code")]
+    .filter((each) => !each.closest("[data-live]") && !each.parentElement.querySelector(".copy")),
+  ...[...document.querySelectorAll("main code")]
+    .filter((each) => /^([.]venv.bin.)?(podium|make|popcorn-cli) [a-z]/.test(each.textContent))
+    .filter((each) => !each.closest("pre") && !each.parentElement.querySelector(".copy-command"))
+    .filter((each) => !document.querySelector("main pre")?.closest(".prose")
+      ?.textContent.includes(`${each.textContent} tasks/`)),
+].map((each) => each.outerHTML.slice(0, 90))"""
+"""Code and commands without a button that copies them, except those that stand in a block below."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -254,6 +265,20 @@ async def test_a_page_for_strangers_is_for_everybody(scene: Scene, path: str) ->
     await _check(scene, scene.stranger, path)
 
 
+async def test_a_command_is_copied_by_keyboard_and_that_is_announced(scene: Scene) -> None:
+    await scene.stranger.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = await scene.stranger.new_page()
+    await page.goto("/sign-in")
+    button = page.get_by_role("button", name="Copy /profile link")
+    await button.focus()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("[aria-live=polite]")).to_have_text("Copied")
+    await expect(button).to_have_text("Copied")
+    assert await page.evaluate("navigator.clipboard.readText()") == "/profile link"
+    await expect(button.locator("svg")).to_be_visible()
+    await page.close()
+
+
 async def _check(scene: Scene, context: BrowserContext, path: str) -> None:
     page, faults, requests = await context.new_page(), Faults(), list[Request]()
     faults.watch(page, scene.url)
@@ -267,6 +292,7 @@ async def _check(scene: Scene, context: BrowserContext, path: str) -> None:
         await expect(page.locator("[data-chart]:visible").first).to_have_attribute("data-drawn", "")
     assert await _bytes_of(requests) < (EDITOR_BYTES if path.endswith("/edit") else MOST_BYTES)
     assert sum(await page.evaluate(_SHIFTS)) == 0
+    assert await page.evaluate(_NOT_COPIED) == []
     await look(page)
     await page.close()
     assert not faults.found

@@ -1,6 +1,7 @@
 """The pages in a real browser: by keyboard, live, and without script."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -172,6 +173,19 @@ async def test_the_plot_is_drawn_and_can_be_looked_into(scene: Scene, page: Page
     await page.mouse.move(over["x"] + 400, over["y"] + 60, steps=4)
     await page.mouse.up()
     await page.wait_for_function(f"({ink})() !== {whole}")
+
+
+async def test_at_the_deadline_an_open_page_stops_offering_to_submit(
+    scene: Scene, page: Page
+) -> None:
+    await page.clock.install()
+    await page.goto(scene.at("/boards/vectoradd"))
+    left = page.locator(".lead time[data-until]")
+    await expect(left).to_have_text(re.compile("^32 days .* left$"))
+    await expect(page.get_by_role("link", name="Submit a kernel")).to_be_visible()
+    await page.clock.fast_forward(34 * 86_400_000)
+    await expect(left).to_have_text("closed")
+    await expect(page.get_by_role("link", name="Submit a kernel")).to_be_hidden()
 
 
 async def test_the_theme_is_the_systems_until_one_is_chosen(scene: Scene, page: Page) -> None:
