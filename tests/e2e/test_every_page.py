@@ -165,6 +165,7 @@ async def scene() -> AsyncIterator[Scene]:
         await page.get_by_label("Personal token").fill(made.secret)
         await page.get_by_role("button", name="Sign in by token").click()
         await expect(page.get_by_role("link", name="0", exact=True)).to_be_visible()
+        await shown.store.people.ensure("local:0", "Ada")
         await page.close()
         yield Scene(url, admin, stranger, named)
 
