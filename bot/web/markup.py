@@ -72,15 +72,10 @@ HIGHLIGHTER: Final = ParserProcess(2.0, patience_s=4.0)
 _HIGHLIGHTED: Final = SharedCache[str | None](64)
 
 
-async def highlighted(text: str, file_name: str, ids: str = "line-") -> Markup:
-    """Return the text by lines, numbered by the style sheet, highlighted by its file name.
-
-    The ids of the lines begin with `ids`.
-    """
+async def highlighted(text: str, file_name: str) -> Markup:
+    """Return the text by lines, numbered by the style sheet, highlighted by its file name."""
     found = await _lexed(_HIGHLIGHTED, highlight_with, text, file_name)
-    drawn = str(plain(clean(text))) if found is None else found
-    drawn = drawn.replace('<span id="line-', f'<span id="{ids}')
-    return Markup(drawn)  # noqa: S704 - Pygments and `plain` escape
+    return plain(clean(text)) if found is None else Markup(found)  # noqa: S704 - Pygments escapes
 
 
 _T = TypeVar("_T")

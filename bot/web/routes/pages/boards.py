@@ -148,9 +148,7 @@ async def gallery_page(
                 (
                     each,
                     await markup.statement(each.submission.note, "", ()),
-                    await markup.highlighted(
-                        each.source, each.submission.file_name, f"line-{each.submission.id}-"
-                    ),
+                    await markup.highlighted(each.source, each.submission.file_name),
                 )
                 for each in found.winners
             ],
