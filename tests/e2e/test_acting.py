@@ -50,7 +50,7 @@ pytestmark = [
 ]
 KERNEL = """#!PODIUM leaderboard vectoradd
 #!PODIUM gpus H100
-# fake: verdict=passed seconds=1.2 time_us=29
+# fake: verdict=passed seconds=4 time_us=29
 def custom_kernel(data):
     return data
 """
