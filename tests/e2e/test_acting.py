@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -40,20 +39,18 @@ from tests.doubles.task_zips import RIGHT, WITH_EVAL, packed, packed_competition
 pytest.importorskip("playwright", reason="the package playwright is not installed")
 pytest.importorskip("axe_playwright_python", reason="axe for playwright is not installed")
 
-from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, expect
 
-CHROMIUM = Path("/usr/bin/chromium")
+from tests.doubles.watched_pages import CHROMIUM, DESK, Faults, look, opened_chromium
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is not installed"),
 ]
-DESK = {"width": 1280, "height": 900}
-PHONE = {"width": 360, "height": 740}
 KERNEL = """#!PODIUM leaderboard vectoradd
 #!PODIUM gpus H100
-# fake: verdict=passed seconds=1.2 time_us=29
+# fake: verdict=passed seconds=4 time_us=29
 def custom_kernel(data):
     return data
 """
@@ -71,6 +68,14 @@ _DROP = """([selector, name, text]) => {
   const rest = { dataTransfer: data, bubbles: true, cancelable: true };
   for (const kind of ["dragenter", "dragover", "drop"])
     zone.dispatchEvent(new DragEvent(kind, rest));
+}"""
+
+
+_PASTE = """(text) => {
+  const data = new DataTransfer();
+  data.setData("text/plain", text);
+  const rest = { clipboardData: data, bubbles: true, cancelable: true };
+  document.querySelector(".dropzone").dispatchEvent(new ClipboardEvent("paste", rest));
 }"""
 
 
@@ -105,7 +110,8 @@ async def staged() -> AsyncIterator[Scene]:
     store = MemoryStore(clock)
     ada = await store.people.ensure("local:ada", "Ada")
     task = make_task(gpus=("H100", "CPU"), description="Add two vectors.")
-    await publish(store, clock, PublishRequest(ada.id), task)
+    for each in (task, make_task(name="another", gpus=("H100", "CPU"))):
+        await publish(store, clock, PublishRequest(ada.id), each)
     made = await create_local_token(
         store, clock, ada.id, "ada", scope=TokenScope.ADMIN, lifetime=timedelta(days=1)
     )
@@ -116,11 +122,7 @@ async def staged() -> AsyncIterator[Scene]:
         await stack.enter_async_context(judging(store, runner, clock))
         await stack.enter_async_context(checking(door))
         url = await stack.enter_async_context(serving(door, HttpSettings("127.0.0.1", 0)))
-        played = await stack.enter_async_context(async_playwright())
-        browser = await played.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
-        )
-        stack.push_async_callback(browser.close)
+        browser = await stack.enter_async_context(opened_chromium())
         yield Scene(url, door, made.secret, browser)
 
 
@@ -149,29 +151,17 @@ async def scene() -> AsyncIterator[Scene]:
 async def page(scene: Scene) -> AsyncIterator[Page]:
     """A fresh browser, signed in by the token; what its console complains of fails the test."""
     context = await scene.browser.new_context(viewport=DESK)  # type: ignore[arg-type]
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(20_000)
     page = await context.new_page()
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    faults = Faults()
+    faults.watch(page, scene.url)
     await page.goto(f"{scene.url}/submit?leaderboard=vectoradd")
     await page.get_by_label("Personal token").fill(scene.token)
     await page.get_by_role("button", name="Sign in by token").click()
     await expect(page).to_have_url(f"{scene.url}/submit?leaderboard=vectoradd")
     yield page
     await context.close()
-    assert not faults
-
-
-async def grave(page: Page, rules: list[str] | None = None) -> list[str]:
-    """What axe calls serious or critical."""
-    options = {} if rules is None else {"runOnly": {"type": "rule", "values": rules}}
-    found = (await Axe().run(page, options=options)).response["violations"]
-    return [
-        f"{each['id']}: {[node['html'] for node in each['nodes']]}"
-        for each in found
-        if each["impact"] in {"serious", "critical"}
-    ]
+    assert not faults.found
 
 
 async def test_a_kernel_is_dropped_followed_and_ranked(scene: Scene, page: Page) -> None:
@@ -195,6 +185,34 @@ async def test_a_kernel_is_dropped_followed_and_ranked(scene: Scene, page: Page)
     await page.get_by_role("button", name="Run again").click()
     await page.get_by_role("button", name="Cancel").click()
     await expect(progress).to_contain_text("H100: cancelled")
+
+
+async def test_a_file_without_a_heading_keeps_the_chosen_board_and_the_gpu_type_of_the_tab(
+    scene: Scene, page: Page
+) -> None:
+    await page.goto(f"{scene.url}/boards/vectoradd")
+    await page.get_by_role("navigation", name="GPU types").get_by_role("link", name="CPU").click()
+    await page.get_by_role("link", name="Submit a kernel").click()
+    await _is_chosen(page, "vectoradd")
+    plain = KERNEL.partition("# fake")[2]
+    for script, given in ((_DROP, [".dropzone", "fast.py", f"#{plain}"]), (_PASTE, f"# {plain}")):
+        async with page.expect_response("**/submit/look") as looked:
+            await page.evaluate(script, given)
+        await (await looked.value).finished()
+        await expect(page.locator("#choice")).not_to_have_attribute("aria-busy", "true")
+        await _is_chosen(page, "vectoradd")
+    await expect(page.get_by_role("textbox", name="Source")).to_have_value(f"# {plain}")
+    await page.get_by_role("button", name="Submit").click()
+    await page.wait_for_url(re.compile(r"/submit/\d+$"))
+    await expect(page.locator(".card.progress")).to_contain_text("CPU: ")
+    await expect(page.get_by_role("link", name="vectoradd").first).to_be_visible()
+
+
+async def _is_chosen(page: Page, board: str) -> None:
+    """Check that the form has this board, and of its two GPU types the second one."""
+    await expect(page.get_by_label("Board", exact=True)).to_have_value(board)
+    await expect(page.get_by_label("CPU")).to_be_checked()
+    await expect(page.get_by_label("H100")).not_to_be_checked()
 
 
 async def test_a_pasted_source_that_fails_says_why_and_keeps_no_rank(
@@ -252,7 +270,7 @@ async def test_a_button_goes_on_after_a_check_whose_graders_disagree(
     await page.wait_for_url("**/create/checks/*")
     outcome = page.locator(".outcome")
     await expect(outcome).to_contain_text("Choose who grades disputed")
-    await fits(page)
+    await look(page)
     await page.get_by_role("button", name="Podium's judge").click()
     await expect(outcome).to_contain_text("disputed on CPU is published.")
     await page.get_by_role("link", name="Edit board").click()
@@ -275,14 +293,14 @@ async def test_a_competition_is_made_from_a_zip_and_deleted_at_its_pages(
     await chosen.set_input_files(file)  # type: ignore[arg-type]
     opening = page.get_by_role("row", name="cup-two").locator("time")
     await expect(opening.first).to_have_attribute("title", "2098-01-01 09:00 UTC")
-    await fits(page)
+    await look(page)
     await page.get_by_role("button", name="Check and publish").click()
     await page.wait_for_url("**/create/checks/*")
     await expect(page.locator(".outcome")).to_contain_text("with 2 boards is published")
     await page.get_by_role("link", name="View competition").click()
     await expect(page.get_by_role("heading", name="Winter cup")).to_be_visible()
     await page.get_by_role("link", name="Edit competition").click()
-    await fits(page)
+    await look(page)
     opens = page.get_by_role("group", name="cup-two").get_by_label("Opens")
     await opens.fill("2097-12-31")
     await page.get_by_role("button", name="Save the dates").click()
@@ -297,39 +315,3 @@ async def test_a_competition_is_made_from_a_zip_and_deleted_at_its_pages(
     await expect(page.get_by_text("The competition is deleted.")).to_be_visible()
     await page.goto(f"{scene.url}/boards/cup-one")
     await expect(page.get_by_role("heading", name="cup-one")).to_be_visible()
-
-
-async def fits(page: Page) -> None:
-    """Check a page as it is now: by axe, and that a phone scrolls it to no side."""
-    await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    assert await grave(page) == []
-    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    await page.set_viewport_size(DESK)  # type: ignore[arg-type]
-
-
-async def test_axe_finds_nothing_serious_and_a_phone_scrolls_no_page_sideways(
-    scene: Scene, page: Page
-) -> None:
-    store = scene.door.store
-    person = await store.people.find("local:ada")
-    assert person is not None
-    (newest, *_) = await store.submissions.history(person.id, None, None, 1)
-    (check, *_) = await store.publications.summaries_of("web", person.id)
-    paths = (
-        "/submit", f"/submit/{newest.id}", "/create", f"/create/checks/{check.id}",
-        "/edit/vectoradd", "/me", "/admin", "/create/competition", "/competitions",
-    )  # fmt: skip
-    await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    for path in paths:
-        await page.goto(scene.url + path)
-        assert await grave(page) == [], path
-        await page.emulate_media(color_scheme="dark")
-        assert await grave(page, ["color-contrast"]) == [], path
-        await page.emulate_media(color_scheme="light")
-        width = await page.evaluate("document.documentElement.scrollWidth")
-        assert width <= PHONE["width"], path
-    await page.get_by_role("link", name="ada", exact=True).click()
-    await page.get_by_role("button", name="Sign out", exact=True).click()
-    await page.wait_for_url(f"{scene.url}/")
-    await page.goto(f"{scene.url}/sign-in")
-    assert await grave(page) == []

@@ -9,7 +9,6 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -23,17 +22,15 @@ from tests.doubles.shapes import add_shapes, profiled, referenced, shaped
 pytest.importorskip("playwright", reason="the package playwright is not installed")
 pytest.importorskip("axe_playwright_python", reason="axe for playwright is not installed")
 
-from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, expect
 
-CHROMIUM = Path("/usr/bin/chromium")
+from tests.doubles.watched_pages import CHROMIUM, DESK, PHONE, Faults, look, opened_chromium
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(300),
     pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is not installed"),
 ]
-DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-SIZES = (DESK, PHONE, {"width": 360, "height": 740})
 _INK_AT = """({x, y}) => {
   const [shown, over] = [".u-wrap canvas", ".u-over"].map((each) => document.querySelector(each));
   const copy = Object.assign(document.createElement("canvas"), {
@@ -78,17 +75,12 @@ class Stage:
             extra_http_headers={"Authorization": f"Bearer {token}"},
         )
         context.set_default_timeout(20_000)
-        page, faults = await context.new_page(), list[str]()
-        page.on("console", lambda said: faults.append(said.text))
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on(
-            "request",
-            lambda asked: None if asked.url.startswith(self.url) else faults.append(asked.url),
-        )
+        page, faults = await context.new_page(), Faults()
+        faults.watch(page, self.url)
         await page.goto(path)
         yield page
         await context.close()
-        assert faults == []
+        assert not faults.found
 
 
 @pytest.fixture
@@ -104,31 +96,8 @@ async def stage() -> AsyncIterator[Stage]:
     profile = await profiled(shown, "Ada", "add_kernel(float *, int)", "fill<b>(void)")
     shown.clock.advance(86_400)
     door = make_door(shown.store, shown.clock)
-    async with serving(door, HttpSettings("127.0.0.1", 0)) as url, async_playwright() as played:
-        browser = await played.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
-        )
+    async with serving(door, HttpSettings("127.0.0.1", 0)) as url, opened_chromium() as browser:
         yield Stage(shown, url, browser, ken, slow, best, profile)
-        await browser.close()
-
-
-async def look(page: Page) -> None:
-    """Check the page by axe in both themes, and that nothing has to be scrolled sideways."""
-    before = page.viewport_size
-    for scheme in ("light", "dark"):
-        await page.emulate_media(color_scheme=scheme)
-        for size in SIZES:
-            await page.set_viewport_size(size)  # type: ignore[arg-type]
-            found = (await Axe().run(page)).response["violations"]
-            assert not [
-                f"{scheme} {size['width']}: {each['id']}: {[n['html'] for n in each['nodes']][:3]}"
-                for each in found
-            ]
-            width = await page.evaluate("document.documentElement.scrollWidth")
-            assert width <= size["width"], page.url
-    await page.emulate_media(color_scheme="light")
-    assert before is not None
-    await page.set_viewport_size(before)
 
 
 async def test_a_dot_of_the_season_leads_to_the_change_that_made_the_kernel_faster(
@@ -160,7 +129,7 @@ async def test_a_dot_of_the_season_leads_to_the_change_that_made_the_kernel_fast
 async def dots_of(page: Page) -> list[tuple[str, dict[str, float], str]]:
     """Return the person, place and text of each run that the mouse finds at the season's start."""
     over = page.locator(".u-over")
-    await over.scroll_into_view_if_needed()
+    await page.locator(".canvas").scroll_into_view_if_needed()
     box = await over.bounding_box()
     assert box is not None
     found = {}

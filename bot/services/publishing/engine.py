@@ -74,7 +74,7 @@ class PublicationEngine:
     ready: Callable[[], Awaitable[None]] | None = None
     """Awaited before the first claim."""
     keeps_zips: bool = False
-    """Whether it keeps a zip whose creator has to choose the grader, to check it again."""
+    """Whether it keeps the zip of a check that published nothing, to check it again."""
     owner: str = ""
     held: dict[PublicationId, asyncio.Task[None]] = field(default_factory=dict)
 

@@ -97,7 +97,7 @@ const view = new EditorView({
       indentUnit.of("    "), EditorState.tabSize.of(4), syntaxHighlighting(colors), look, changed, changes.of([]),
       place.dataset.lang === "cpp" ? cpp() : python(),
       failing,
-      EditorView.contentAttributes.of({ "aria-label": "Source", "aria-describedby": "keys" }),
+      EditorView.contentAttributes.of({ "aria-label": "Source", "aria-describedby": "keys", tabindex: "0" }),
     ],
   }),
 });

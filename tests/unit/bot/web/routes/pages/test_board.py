@@ -1,0 +1,95 @@
+"""Tests of a board's page: how people moved since yesterday, and what a deadline ends."""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+import httpx
+import pytest
+
+from bot.domain.board import SeasonRules
+from tests.doubles.agents import make_door
+from tests.doubles.browsers import Browser, signed_in
+from tests.doubles.exhibition import Exhibition, make_exhibition
+
+DAY_S = 86_400
+KERNEL = ("file", "mine.py", b"def custom_kernel(data):\n    return data\n")
+_ROW = re.compile(r'<tr id="person-(\d+)".*?</tr>', re.DOTALL)
+_MOVED = re.compile(r'<small class="moved[^"]*">(.*?)</small>')
+
+
+@pytest.fixture
+async def shown() -> Exhibition:
+    return await make_exhibition(rounds=1)
+
+
+async def moves(shown: Exhibition) -> Mapping[str, str]:
+    """Return what the standings on the CPU say about each person's move, by name."""
+    text = await Browser(make_door(shown.store, shown.clock)).text("/boards/empty?gpu=CPU")
+    names = {str(number): name for name, number in shown.people.items()}
+    found = {}
+    for row in _ROW.finditer(text):
+        moved = _MOVED.search(row[0])
+        found[names[row[1]]] = re.sub(r"<[^>]*>", " ", moved[1]).strip() if moved else ""
+    return found
+
+
+async def test_the_standings_say_who_rose_fell_and_came_since_yesterday(
+    shown: Exhibition,
+) -> None:
+    for who, time_ns in (("Ada", 100_000), ("Grace", 200_000), ("John", 400_000)):
+        await shown.ranked(who, "empty", "CPU", time_ns)
+    shown.clock.advance(DAY_S + 1)
+    assert await moves(shown) == {"Ada": "", "Grace": "", "John": ""}
+    await shown.ranked("Grace", "empty", "CPU", 50_000)
+    await shown.ranked("Ken", "empty", "CPU", 800_000)
+    assert await moves(shown) == {
+        "Grace": "▲1  up 1 since yesterday",
+        "Ada": "▼1  down 1 since yesterday",
+        "John": "",
+        "Ken": "new",
+    }
+    shown.clock.advance(DAY_S + 1)
+    assert set((await moves(shown)).values()) == {""}
+
+
+async def closed(shown: Exhibition, *, late_runs: bool = False) -> Browser:
+    """Return Ada's browser after the deadline of `vectoradd`."""
+    store, board = shown.store, shown.boards["vectoradd"]
+    deadline = shown.clock.now() + timedelta(hours=1)
+    await store.boards.configure(board.id, board.gpus, deadline)
+    await store.boards.set_rules(board.id, SeasonRules(late_runs=late_runs))
+    door = make_door(store, shown.clock)
+    ada, _ = await signed_in(door, "0")
+    assert "Submit a kernel</a>" in await Browser(door).text("/boards/vectoradd")
+    shown.clock.advance(3601)
+    return ada
+
+
+async def submitted(ada: Browser, mode: str) -> httpx.Response:
+    return await ada.post(
+        "/submit", {"board": "vectoradd", "gpu": "H100", "mode": mode}, file=KERNEL
+    )
+
+
+async def test_after_the_deadline_no_page_offers_to_submit(shown: Exhibition) -> None:
+    ada = await closed(shown)
+    board = await ada.text("/boards/vectoradd")
+    assert "Submit a kernel</a>" not in board
+    assert "Winning kernels</a>" in board
+    assert 'class="lead">Closed <time' in board
+    form = await ada.text("/submit?leaderboard=vectoradd")
+    assert "accepts no more submissions." in form
+    assert not re.search(r'<option value="vectoradd"', form)
+    refused = await submitted(ada, "test")
+    assert refused.status_code == 409
+    assert "accepts no more submissions" in refused.text
+    assert "mine.py is kept" in refused.text
+
+
+async def test_a_board_that_takes_late_runs_still_offers_to_submit(shown: Exhibition) -> None:
+    ada = await closed(shown, late_runs=True)
+    assert "Submit a kernel</a>" in await ada.text("/boards/vectoradd")
+    assert "accepts no more ranked submissions" in await ada.text("/submit?leaderboard=vectoradd")
+    assert (await submitted(ada, "ranked")).status_code == 409
+    assert (await submitted(ada, "benchmark")).status_code == 303
