@@ -63,8 +63,8 @@ the first rounds of a ranked run. On the CPU there are none: a candidate starts 
 GRACE_S = 8.0
 """Seconds by which all attempts at an evaluation may exceed its limits, because a candidate on a
 GPU exits slowly. Two more seconds are enough to end the candidate after that."""
-
-
+END_S = 2.0
+"""How long a judge may take to end by itself after its answer, in seconds."""
 _HEALTH, _PROGRESS, _ANSWER = b'{"h', b'{"p', b'{"e'
 """How a judge's lines begin: an answer is an evaluation or an error."""
 HUGE_PAGES_S = 0.1
@@ -153,28 +153,26 @@ def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | No
     os.close(writer)
     ended = os.pidfd_open(judge)
     answered = _relay(reader, ended)
-    if not select.select([ended], [], [], process_limits.KILL_S)[0]:
+    if not select.select([ended], [], [], END_S)[0]:
         os.kill(judge, signal.SIGKILL)
     for fd in (reader, ended):
         os.close(fd)
     status = _end_judge(judge, keep_alive)
     fcntl.fcntl(0, fcntl.F_SETFL, os.O_RDONLY)  # the judge shares the flags of the open file
-    if fork.inherited() != inherited or _has_request():
+    is_pipe = stat.S_ISFIFO(os.fstat(0).st_mode)  # to which it may write by `/proc/self/fd`
+    wrote = is_pipe and any(fcntl.ioctl(0, termios.FIONREAD, bytes(4)))
+    if wrote or fork.inherited() != inherited:
         raise RuntimeError("a judge changed what later ones inherit")
+    if answered:
+        _emit(1, b"")  # the line break, after which the backend may send the next request
     return 0 if answered else status or NO_EVALUATION
-
-
-def _has_request() -> bool:
-    """Return whether a judge wrote a request, as it may do by `/proc/self/fd` of a usual user."""
-    is_pipe = stat.S_ISFIFO(os.fstat(0).st_mode)
-    return is_pipe and any(fcntl.ioctl(0, termios.FIONREAD, bytes(4)))
 
 
 def _relay(reader: int, ended: int) -> bool:
     """Pass on a judge's lines up to its answer or its end; return whether it answered.
 
     Its health comes first, while no code of a task has run. After that, only progress may precede
-    the answer. Later judges inherit the buffer, so it is cleared.
+    the answer, whose line break is left out. Later judges inherit the buffer, so it is cleared.
     """
     buffer = bytearray(64 << 10)
     view, filled, inside = memoryview(buffer), 0, b""
@@ -189,10 +187,12 @@ def _relay(reader: int, ended: int) -> bool:
                 if inside not in allowed:
                     return False
                 end = buffer.find(b"\n", begin, filled) + 1 or filled
-                _write(1, view[begin:end])
-                if view[end - 1] == ord("\n"):
-                    if inside == _ANSWER:
-                        return True
+                whole = view[end - 1] == ord("\n")
+                answered = whole and inside == _ANSWER
+                _write(1, view[begin : end - answered])
+                if answered:
+                    return True
+                if whole:
                     inside, allowed = b"", (_PROGRESS, _ANSWER)
                 begin = end
             view[: filled - begin] = bytes(view[begin:filled])

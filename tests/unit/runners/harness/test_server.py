@@ -485,8 +485,36 @@ def test_a_judge_that_writes_a_request_is_the_last_one(stdin: int) -> None:
     assert in_a_server(body) == 1
 
 
+def test_the_next_request_may_follow_a_whole_answer_at_once(stdin: int) -> None:
+    lines, output = os.pipe()
+    goes, gone = os.pipe()
+
+    def body(out: int) -> int:
+        os.write(out, b'{"health": 1}\n{"evaluation": 2}\n')
+        os.read(goes, 1)  # a judge on a GPU takes a while to end
+        return 0
+
+    pid = os.fork()
+    if pid == 0:
+        adopt_orphans()
+        os.close(gone)
+        os.dup2(output, 1)
+        os._exit(server._run_judge(body) % 256)
+    os.close(output)
+    answer = b""
+    while b'{"evaluation": 2}' not in answer:
+        answer += os.read(lines, 1 << 10)
+    if answer.endswith(b"\n"):
+        os.write(stdin, b"{}\n")
+    os.close(gone)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert (answer + os.read(lines, 1 << 10)).endswith(b'{"evaluation": 2}\n')
+    for fd in (lines, goes):
+        os.close(fd)
+
+
 def test_a_judge_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_limits, "KILL_S", 0.05)
+    monkeypatch.setattr(server, "END_S", 0.05)
 
     def body(out: int) -> int:
         os.write(out, b"nothing that a judge says\n")
