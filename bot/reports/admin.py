@@ -153,7 +153,7 @@ def submission_rules_report(rules: records.SubmissionRules) -> Report:
         blocks.append(Table("limits per person", _LIMITS, rows))
     rows = tuple(_own_limit_row(each, each.person) for each in rules.limits if each.person)
     if rows:
-        blocks.append(Table("limits of one person", _OWN_LIMITS, rows))
+        blocks.append(Table("limits of one person", _OWN_LIMITS, rows, is_list=True))
     if rules.quotas:
         blocks.append(Table("GPU time a day", _QUOTAS, tuple(map(_quota_row, rules.quotas))))
     pauses = _pauses(rules)
@@ -161,7 +161,7 @@ def submission_rules_report(rules: records.SubmissionRules) -> Report:
         blocks.append(Table("pauses", _PAUSES, pauses))
     if rules.bans:
         rows = tuple((person.distinct_name, ban.words) for person, ban in rules.bans)
-        blocks.append(Table("bans", _BANS, rows))
+        blocks.append(Table("bans", _BANS, rows, is_list=True))
     nothing = Text("There are no limits, quotas, pauses or bans.", Tone.QUIET)
     return Report("Active limits, pauses and bans", tuple(blocks) or (nothing,))
 
