@@ -47,7 +47,9 @@ async def _create(found: Scene, album: Album) -> None:
     await album.ask(carol, "leaderboard check show", id=_check_in(begun))
     slow = {"leaderboard_name": "dropped", "gpus": "H100"}
     again = await carol.slash("leaderboard create", task_zip=zipped(files(seconds=6)), **slow)
-    await album.ask(carol, "leaderboard check cancel", id=_check_in(await again.final()))
+    await again.final()
+    running = await carol.sees("Checking your task", after=again.message, within=30)
+    await album.ask(carol, "leaderboard check cancel", id=_check_in(running))
 
 
 def _check_in(message: Message) -> int:
