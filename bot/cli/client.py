@@ -18,7 +18,7 @@ from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.publication import Draft, PublishedDraft
 from bot.domain.records import HistoryEntry, StoredFile
-from bot.domain.status import SubmissionStatus, with_costs
+from bot.domain.status import SubmissionStatus
 from bot.domain.submission import SubmissionRequest
 from bot.domain.tasks.template import template_of
 from bot.reports.competition import competition_pieces
@@ -198,13 +198,11 @@ class LocalClient:
         await moderation.withdraw(self.podium.store, self.viewer, reason, number)
 
     async def status(self, number: SubmissionId) -> SubmissionStatus:
-        return with_costs(
-            await submission_status(self.podium.store, number), self.podium.store.costs.prices
-        )
+        return await submission_status(self.podium.store, number)
 
     async def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
         async for status in watch(self.podium.store, number):
-            yield with_costs(status, self.podium.store.costs.prices)
+            yield status
 
     async def files(self, number: SubmissionId) -> Sequence[StoredFile]:
         status = await submission_status(self.podium.store, number)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 import discord
@@ -116,10 +116,10 @@ def with_discord_times(text: str, moments: Mapping[str, datetime]) -> str:
     return plain(text)
 
 
-def line(text: str, most: int = 200) -> str:
+def line(text: str, most: int = 200, escape: Callable[[str], str] = plain) -> str:
     """Return the text on one line, escaped and at most this long."""
     flat = one_line(text)
-    return plain(flat if len(flat) <= most else f"{flat[: most - 1]}…")
+    return escape(flat if len(flat) <= most else f"{flat[: most - 1]}…")
 
 
 def fenced(text: str, syntax: str = "") -> str:

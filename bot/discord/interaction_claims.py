@@ -157,8 +157,7 @@ _HANDLED = "handled"
 async def answer_unhandled(interaction: Interaction, known: Iterable[re.Pattern[str]]) -> None:
     """Answer a click or form without a handler, instead of Discord's "This interaction failed".
 
-    Every process has handlers for all buttons and menus, whose ids match `known`. Only the process
-    that opened a form, perhaps another one, has its handler.
+    Every process handles the buttons in `known`, but only the one that opened a form handles it.
     """
     if interaction.type is discord.InteractionType.component:
         custom_id = str(dict(interaction.data or {}).get("custom_id", ""))
@@ -171,9 +170,10 @@ async def answer_unhandled(interaction: Interaction, known: Iterable[re.Pattern[
         await asyncio.sleep(min(max(GRACE_S - age_s, _LEAST_GRACE_S), GRACE_S))
     if interaction.extras.get(_HANDLED) or interaction.client.is_closed():
         return
+    words = EXPIRED if RESUMED.get() is None else f"{EXPIRED} {responses.MAY_BE_DONE}"
     with suppress(responses.SupersededError):
         async with replying(interaction) as answer:
-            await answer.say(f"{responses.MARK} {EXPIRED}")
+            await answer.say(f"{responses.MARK} {words}")
 
 
 @dataclass(slots=True)

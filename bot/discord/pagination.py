@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from bot.discord.context import FRONT_END, Interaction, context_of
 from bot.discord.draw import MessageDraft
-from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line
+from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line, with_times
 from bot.discord.interaction_claims import replacing
 from bot.discord.roles import ADMIN, require, viewer_of
 from bot.domain.board import Board
@@ -27,7 +27,6 @@ _WIDTHS = (200, 60, 20)
 _CHANNEL = re.compile(r"channel ([0-9]{1,20}) of guild [0-9]{1,20}")
 _USER = re.compile(rf"(?:\bperson )?\b{FRONT_END}:([0-9]{{1,20}})(?![0-9…])")
 """People and channels of Discord in the subject of an audit entry."""
-"""The subject of an audit entry that is about a Discord user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ def audit_line(decision: NamedAuditEntry, width: int) -> str:
     entry = decision.entry
     subject = _with_mentions(_CHANNEL.sub(r"<#\1>", line(entry.subject, width)))
     actor = line(decision.actor_name or "Podium", min(width, 32))
-    reason = f": {_with_mentions(line(entry.reason, width))}" if entry.reason else ""
+    reason = f": {_with_mentions(line(entry.reason, width, with_times))}" if entry.reason else ""
     return f"<t:{int(entry.at.timestamp())}:f> **{actor}** {line(entry.action)} {subject}{reason}"
 
 

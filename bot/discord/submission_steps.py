@@ -30,8 +30,7 @@ from bot.discord.escaping import MESSAGE_LIMIT
 from bot.discord.public_lines import BLOCKED_S, PublicLines
 from bot.discord.responses import as_files, is_temporary, webhook_of
 from bot.discord.result_notifications import send_confirmation, send_result, view_of
-from bot.domain.ids import SubmissionId
-from bot.domain.status import SubmissionStatus, with_costs
+from bot.domain.status import SubmissionStatus
 from bot.reports.blocks import Report
 from bot.reports.short import short_report
 from bot.services.standings import placements
@@ -72,7 +71,7 @@ class ThreadUpdater:
         lines = PublicLines(self._writer, self._threads)
         if shown.phase is Phase.LINE and lines.is_blocked(shown):
             return DisplayProgress(again_s=BLOCKED_S, waits=True, requested=False)
-        status = await status_of(self.context, shown.submission)
+        status = await submission_status(self.context.store, shown.submission)
         shown.queued = any(each.place is not None for each in status.jobs)
         match shown.phase:
             case Phase.ANSWER:
@@ -320,13 +319,6 @@ class ThreadUpdater:
 
 ORIGINAL: int = "@original"  # type: ignore[assignment]
 """Discord's id of the answer to an interaction; discord.py sends it unchanged."""
-
-
-async def status_of(context: DiscordContext, submission: SubmissionId) -> SubmissionStatus:
-    """Return the current state of a submission, with its costs."""
-    return with_costs(
-        await submission_status(context.store, submission), context.store.costs.prices
-    )
 
 
 async def full_report(context: DiscordContext, status: SubmissionStatus) -> Report:

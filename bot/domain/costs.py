@@ -251,7 +251,7 @@ class Shortage:
         when = f"in {show_span(max(1.0, (ends - now).total_seconds()))}"
         return UserError(
             "quota",
-            f"{self.words}; the day ends at 00:00 UTC: submit again {when}, or ask an admin for "
+            f"{self.words}; quotas are per day (UTC): submit again {when}, or ask an admin for "
             "more GPU time",
             {when: ends},
         )
@@ -263,7 +263,7 @@ class Shortage:
             return f"it waits for running jobs, which may still use {self.quota.words}"
         if not _fits(self.needed, self.quota.most):
             return f"{self.words}; it waits until an admin allows more"
-        return f"{self.words}; it starts after 00:00 UTC, or when an admin allows more"
+        return f"{self.words}; it starts on the next day (UTC), or when an admin allows more"
 
 
 def day_of(now: datetime) -> datetime:

@@ -141,8 +141,8 @@ def _ago(then: datetime, now: datetime) -> str:
 _LIMITS = (Column("board"), Column("mode"), Column("most", numeric=True), Column("in"))
 _QUOTAS = (Column("board"), Column("GPU"), Column("of"), Column("most", numeric=True))
 _PAUSES = (Column("paused"), Column("reason"))
-_OWN_LIMITS = (Column("who"), Column("account"), Column("most"), Column("reason"))
-_BANS = (Column("who"), Column("account"), Column("reason"))
+_OWN_LIMITS = (Column("who"), Column("most"), Column("reason"))
+_BANS = (Column("who"), Column("reason"))
 
 
 def submission_rules_report(rules: records.SubmissionRules) -> Report:
@@ -153,15 +153,15 @@ def submission_rules_report(rules: records.SubmissionRules) -> Report:
         blocks.append(Table("limits per person", _LIMITS, rows))
     rows = tuple(_own_limit_row(each, each.person) for each in rules.limits if each.person)
     if rows:
-        blocks.append(Table("limits of one person", _OWN_LIMITS, rows))
+        blocks.append(Table("limits of one person", _OWN_LIMITS, rows, is_list=True))
     if rules.quotas:
         blocks.append(Table("GPU time a day", _QUOTAS, tuple(map(_quota_row, rules.quotas))))
     pauses = _pauses(rules)
     if pauses:
         blocks.append(Table("pauses", _PAUSES, pauses))
     if rules.bans:
-        rows = tuple((person.name, person.identity, ban.words) for person, ban in rules.bans)
-        blocks.append(Table("bans", _BANS, rows))
+        rows = tuple((person.distinct_name, ban.words) for person, ban in rules.bans)
+        blocks.append(Table("bans", _BANS, rows, is_list=True))
     nothing = Text("There are no limits, quotas, pauses or bans.", Tone.QUIET)
     return Report("Active limits, pauses and bans", tuple(blocks) or (nothing,))
 
@@ -176,7 +176,7 @@ def _own_limit_row(each: records.NamedLimit, person: Person) -> tuple[str, ...]:
     limit, (board, mode, most, window) = each.limit, _limit_row(each)
     end = "" if limit.until is None else f" (until {show_deadline(limit.until)})"
     what = f"{most} in {window}, {board}, {mode}"
-    return person.name, person.identity, what, f"{limit.reason}{end}"
+    return person.distinct_name, what, f"{limit.reason}{end}"
 
 
 def _quota_row(each: NamedQuota) -> tuple[str, ...]:
@@ -184,7 +184,7 @@ def _quota_row(each: NamedQuota) -> tuple[str, ...]:
     whose = "each person" if key.each_person else "everyone"
     if each.person is not None:
         why = f" ({each.quota.reason})" if each.quota.reason else ""
-        whose = f"{each.person.name} ({each.person.identity}){why}"
+        whose = f"{each.person.distinct_name}{why}"
     return each.board or "all boards", key.gpu or "all", whose, key.unit.show(each.quota.most)
 
 

@@ -123,7 +123,7 @@ def _personal_row(own: OwnStanding) -> tuple[str, ...]:
         own.gpu,
         rank_among(own.standing.rank, own.entries, shared=own.shared),
         show_score(best),
-        f"{show_speed_up(own.scores[0].value, best)} vs your first",
+        "" if count == 1 else f"{show_speed_up(own.scores[0].value, best)} vs your first",
         vs_reference(own.reference, own.standing.score),
         "1 attempt" if count == 1 else f"{count} attempts",
     )

@@ -93,7 +93,7 @@ async def _given(store: Store, new: RankedSource) -> frozenset[int]:
 async def _report(store: Store, new: RankedSource, other: RankedSource) -> None:
     first, second = sorted((new, other), key=lambda each: each.submission)
     people = [await store.people.get(each.person) for each in (first, second)]
-    names = [f"#{each.submission} by {'?' if who is None else who.name}"
+    names = [f"#{each.submission} by {'?' if who is None else who.distinct_name}"
              for each, who in zip((first, second), people, strict=True)]  # fmt: skip
     board = await store.boards.get(new.board)
     where = "" if board is None else f" on {board.name}"

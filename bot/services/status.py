@@ -20,6 +20,7 @@ from bot.domain.status import (
     QueuePosition,
     SubmissionStatus,
     disclosed,
+    with_costs,
     without_quotes,
 )
 from bot.domain.submission import Submission
@@ -42,7 +43,7 @@ _STAGES = frozenset(str(stage) for stage in Stage)
 
 
 async def submission_status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
-    """Return a submission's current status; UserError when this number does not exist."""
+    """Return a submission's current status, with its costs; UserError for an unknown number."""
     submission = await find_submission(store, submission_id)
     board = await board_of(store, submission)
     # Read jobs before evaluations, so that a job seen as ended has its evaluation. A job that ends
@@ -70,7 +71,8 @@ async def submission_status(store: Store, submission_id: SubmissionId) -> Submis
         )
         for job in jobs
     ]
-    return SubmissionStatus(submission, board, tuple(statuses), exclusion)
+    found = SubmissionStatus(submission, board, tuple(statuses), exclusion)
+    return with_costs(found, store.costs.prices)
 
 
 async def _times_of_comparisons(

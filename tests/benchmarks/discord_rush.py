@@ -156,11 +156,12 @@ async def measure(arguments: argparse.Namespace, folder: Path) -> bool:
             rush.look(time.time())
             over.set()
             await watching
-            return report(rush, await judged(dsn), left)
+            entries = {(n % len(people), n % len(boards)) for n in range(runs)}
+            return report(rush, await judged(dsn), left, len(entries))
 
 
-def report(rush: Rush, ended: dict[int, float], left: int) -> bool:
-    """Print the table; return whether every target was met."""
+def report(rush: Rush, ended: dict[int, float], left: int, entries: int) -> bool:
+    """Print the table; return whether every target was met, and each first entry has its line."""
 
     def after_result(seen: dict[int, float]) -> list[float]:
         return [seen[each] - ended[each] for each in seen if each in ended]
@@ -189,6 +190,7 @@ def report(rush: Rush, ended: dict[int, float], left: int) -> bool:
         f"displays not finished: {left}"
     )
     whole = len(rush.answered) == len(rush.reported) == len(rush.runs) > 0
+    whole = whole and len(rush.lines) >= entries
     soon = at(0.99, acknowledged) < ACKNOWLEDGED_S and at(1.0, answered) < ANSWERED_S
     late = at(1.0, [*reported, *lines]) < SHOWN_S
     return whole and soon and late and not (refused or left or rush.refusals)

@@ -118,8 +118,8 @@ async def _submissions(found: Scene, album: Album) -> None:
     scripts = {
         "test-passed": ("test", "seconds=0.5"),
         "test-wrong": ("test", f"{WRONG}expected_2.0"),
-        "test-crashed": ("test", "verdict=crashed message=ZeroDivisionError:_x_(line_12) log=hm"),
-        "build-failed": ("test", "verdict=build_failed stage=build message=expected_';'_(line_7)"),
+        "test-crashed": ("test", "verdict=crashed message=ZeroDivisionError:_x_(line_3) log=hm"),
+        "build-failed": ("test", "verdict=build_failed stage=build message=expected_';'_(line_2)"),
         "benchmark": ("benchmark", "time_us=41"),
         "profile": ("profile", "time_us=41"),
         "ranked-first": ("ranked", "time_us=45"),

@@ -16,6 +16,7 @@ from tests.e2e.discord.scene import Scene
 
 COMMANDS = frozenset(
     {
+        *("leaderboard check cancel", "leaderboard check show"),
         *("leaderboard compare-gpus", "leaderboard create", "leaderboard delete"),
         *("leaderboard help", "leaderboard invite", "leaderboard join", "leaderboard list"),
         *("leaderboard show", "leaderboard show-personal", "leaderboard task"),
@@ -62,8 +63,9 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     "long-run": ("NotificationButton on",),
     "result-ready": ("NotificationButton off",),
     "check-live": ("CheckButton", "publication_thread._draw"),
-    "check-outcome": ("publication_thread._send_private",),
-    "check-failed": ("publication_thread._send_private", "publication_thread._send_answer"),
+    # The answer has the same messages as the thread.
+    "check-outcome": ("publication_thread._send_private", "publication_thread._send_answer"),
+    "check-failed": ("publication_thread._send_private",),
     "check-question": ("publication_thread._ask_to_rejudge",),
     "announcement": ("publication_thread._announce_new",),
     "results-thread": ("board_threads.public",),

@@ -1,15 +1,17 @@
 """What creators and admins see on a phone, recorded for `phone.py`."""
 
+import re
+
 from bot.domain.tasks.scaffold import scaffold
 from tests.benchmarks.phone_album import BOARD, SLOW, WITHIN_S, Album, number_of, wait_for_end
 from tests.doubles.discord.model.interactions import Interaction
+from tests.doubles.discord.model.messages import Message
 from tests.doubles.discord.users.filling import Value
 from tests.e2e.discord.scene import Scene
 from tests.e2e.discord.test_competitions import competition
 from tests.e2e.discord.test_releases import files, zipped
 
 NAME = {"The board's exact name": "mine"}
-FIRST_CHECK = 1
 
 
 async def record(found: Scene, album: Album) -> None:
@@ -42,8 +44,19 @@ async def _create(found: Scene, album: Album) -> None:
     options: dict[str, Value] = {"leaderboard_name": "broken", "gpus": "H100"}
     await (await carol.slash("leaderboard create", task_zip=zipped(wrong), **options)).final()
     await album.wait_for("check-failed", "Nothing was published")
-    await album.ask(carol, "leaderboard check show", id=FIRST_CHECK)
-    await album.ask(carol, "leaderboard check cancel", id=FIRST_CHECK)
+    await album.ask(carol, "leaderboard check show", id=_check_in(begun))
+    slow = {"leaderboard_name": "dropped", "gpus": "H100"}
+    again = await carol.slash("leaderboard create", task_zip=zipped(files(seconds=6)), **slow)
+    await again.final()
+    running = await carol.sees("Checking your task", after=again.message, within=30)
+    await album.ask(carol, "leaderboard check cancel", id=_check_in(running))
+
+
+def _check_in(message: Message) -> int:
+    """The number of the check that a message names."""
+    found = re.search(r"check show id:(\d+)", message.text)
+    assert found is not None, message.text
+    return int(found[1])
 
 
 async def _update(found: Scene, album: Album) -> None:

@@ -209,7 +209,7 @@ async def test_a_job_waits_for_running_ones_and_starts_when_they_used_less(
     last = (await scene.store.submissions.to(scene.board.id))[-1]
     words = (await scene.job(last.id)).waits
     assert words.startswith("1 s of each person's 150 s a day are left")
-    assert "after 00:00 UTC" in words
+    assert "it starts on the next day (UTC)" in words
     clock.advance((day_after(clock.now()) - clock.now()).total_seconds())
     assert [job.submission for job in await scene.claim(4)] == [last.id]
 

@@ -14,6 +14,8 @@ from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord_room import LEASE, OWNER, Room
 from tests.doubles.factories import make_case, make_measurement
 
+LONG_S = 10.0
+"""Only a line that was refused waits this long."""
 UNKNOWN_CHANNEL, UNKNOWN_MEMBER, UNKNOWN_MESSAGE = 10003, 10007, 10008
 CLOSED, TOO_MANY_THREADS = 50007, 160006
 """Codes of refusals that the bot cannot foresee; each happens once."""
@@ -26,7 +28,9 @@ async def to_the_end(room: Room, show: DisplayedSubmission) -> int:
         reached = await room.steps.advance(show, OWNER)
         if reached.done:
             return count
-        await asyncio.sleep(reached.again_s or 0)
+        wait_s = reached.again_s or 0.0
+        assert wait_s < LONG_S, "it was refused, and would be tried again later"
+        await asyncio.sleep(wait_s)
     raise AssertionError("it never came to an end")
 
 

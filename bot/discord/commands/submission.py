@@ -24,7 +24,7 @@ from bot.discord.context import (
 )
 from bot.discord.interaction_claims import replying
 from bot.discord.responses import InteractionReply
-from bot.discord.submission_steps import full_report, status_of
+from bot.discord.submission_steps import full_report
 from bot.domain import acceptance
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
@@ -32,6 +32,7 @@ from bot.domain.records import Question
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.reports.comparison import comparison_report
 from bot.services import comparison, lookup, moderation, submissions
+from bot.services.status import submission_status
 from runners.contract.task import Mode
 
 
@@ -56,7 +57,7 @@ async def show(interaction: Interaction, number: options.Number) -> None:
         own = await lookup.own_submission(
             context.store, await roles.viewer_of(interaction), SubmissionId(number)
         )
-        status = await status_of(context, own.id)
+        status = await submission_status(context.store, own.id)
         await answer.show(await full_report(context, status), buttons.buttons_of(status))
 
 

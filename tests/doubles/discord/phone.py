@@ -29,8 +29,12 @@ _TAGS = {"#": "h1", "##": "h2", "###": "h3", "-#": "small", ">": "blockquote"}
 _STYLES = {1: "primary", 2: "secondary", 3: "success", 4: "danger", 5: "secondary"}
 _FORMS = {
     "t": "%H:%M", "T": "%H:%M:%S", "d": "%d/%m/%Y", "D": "%d %B %Y",
-    "f": "%d %B %Y %H:%M", "F": "%A, %d %B %Y %H:%M", "R": "2 hours ago",
+    "f": "%d %B %Y %H:%M", "F": "%A, %d %B %Y %H:%M",
 }  # fmt: skip
+_UNITS = (
+    (31_536_000, "year"), (2_592_000, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"),
+    (0, "second"),
+)  # fmt: skip
 _SIGNS = {
     "🟢": ("#23a55a", ""), "🔴": ("#f23f43", ""), "⚪": ("#dbdee1", ""),
     "🥇": ("#e8b923", "1"), "🥈": ("#b4bac4", "2"), "🥉": ("#c07f46", "3"),
@@ -191,8 +195,20 @@ def _reference(found: re.Match[str]) -> str:
     """Return a time, a link or a mention."""
     if found["time"]:
         at = datetime.fromtimestamp(int(found["time"]), UTC)
-        return f'<span class="when">{at.strftime(_FORMS[found["form"] or "f"])}</span>'
+        form = found["form"] or "f"
+        shown = relative(at, datetime.now(UTC)) if form == "R" else at.strftime(_FORMS[form])
+        return f'<span class="when">{shown}</span>'
     if found["label"] or found["bare"]:
         return f"<a>{html.escape(found['label'] or found['bare'])}</a>"
     words = f"/{found['command']}" if found["command"] else f"{found['mention'][0]}someone"
     return f'<span class="mention">{html.escape(words)}</span>'
+
+
+def relative(at: datetime, now: datetime) -> str:
+    """Return a time as Discord shows it relative to now, such as `in 3 days` or `an hour ago`."""
+    seconds = round((at - now).total_seconds())
+    size, unit = next((size, unit) for size, unit in _UNITS if abs(seconds) >= size)
+    count = abs(seconds) // max(size, 1)
+    one = "an" if unit == "hour" else "a"
+    words = f"{one} {unit}" if count == 1 else f"{count} {unit}s"
+    return f"in {words}" if seconds > 0 else f"{words} ago"

@@ -16,7 +16,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobEvent
 from bot.domain.records import HistoryEntry
-from bot.domain.status import JobStatus, QueuePosition, with_costs
+from bot.domain.status import JobStatus, QueuePosition
 from bot.domain.submission import SubmissionRequest
 from bot.services.status import read_submission, unserved
 from bot.web.bodies import form_of, parse, read_bytes, require_simple
@@ -34,10 +34,7 @@ async def submission_answer(
     context: WebContext, viewer: Viewer, number: SubmissionId
 ) -> api.SubmissionAnswer:
     """Return a submission's status; UserError when the viewer may not see it."""
-    status = with_costs(
-        await read_submission(context.store, context.clock, viewer, number),
-        context.store.costs.prices,
-    )
+    status = await read_submission(context.store, context.clock, viewer, number)
     submission, exclusion = status.submission, status.exclusion
     person = await context.store.people.get(submission.person)
     version = await context.store.boards.version(submission.task_version)

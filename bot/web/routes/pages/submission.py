@@ -12,7 +12,7 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.records import StoredFile
-from bot.domain.status import JobStatus, SubmissionStatus, with_costs
+from bot.domain.status import JobStatus, SubmissionStatus
 from bot.reports import history
 from bot.reports.benchmarks import BenchmarkReport, benchmark_report
 from bot.reports.blocks import Block, Text
@@ -48,10 +48,7 @@ class JobReport:
 async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -> Response:
     """Show the report; while jobs run, a part of the page updates itself."""
     context, submission_id = context_of(request), SubmissionId(number)
-    reading = with_costs(
-        await status.read_submission(context.store, context.clock, viewer, submission_id),
-        context.store.costs.prices,
-    )
+    reading = await status.read_submission(context.store, context.clock, viewer, submission_id)
     person = await context.store.people.get(reading.submission.person)
     files = await status.read_files(context.store, context.clock, viewer, submission_id)
     values = {

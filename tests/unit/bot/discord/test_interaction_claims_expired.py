@@ -9,9 +9,16 @@ import discord
 import pytest
 
 from bot.discord import interaction_claims
-from bot.discord.context import DiscordContext
-from bot.discord.interaction_claims import EXPIRED, answer_unhandled, replying
-from bot.discord.responses import MARK
+from bot.discord.context import FRONT_END, DiscordContext, interaction_key
+from bot.discord.interaction_claims import (
+    EXPIRED,
+    RESUMED,
+    ResumedInteraction,
+    answer_unhandled,
+    replying,
+)
+from bot.discord.responses import MARK, MAY_BE_DONE
+from bot.domain.records import InteractionRequest
 from tests.doubles.clock import ManualClock
 from tests.doubles.interaction import answer_texts, command_used
 from tests.doubles.memory_store import MemoryStore
@@ -49,6 +56,21 @@ async def test_an_interaction_without_a_handler_is_answered_once(
     for each in copies:
         await answer_unhandled(each, KNOWN)
     assert [answer_texts(each) for each in copies] == [[f"{MARK} {EXPIRED}"], []]
+
+
+async def test_a_form_whose_process_ended_while_it_handled_it_says_that_it_may_be_done(
+    context: DiscordContext,
+) -> None:
+    found = clicked(context, FORM)
+    key, at = interaction_key(found), found.created_at
+    request = InteractionRequest(key, FRONT_END, "{}", found.token, at)
+    assert await context.store.interactions.claim(request, "next", context.lease)
+    reset = RESUMED.set(ResumedInteraction(key, "next"))
+    try:
+        await answer_unhandled(found, KNOWN)
+    finally:
+        RESUMED.reset(reset)
+    assert answer_texts(found) == [f"{MARK} {EXPIRED} {MAY_BE_DONE}"]
 
 
 async def test_a_command_and_a_known_button_are_left_alone(context: DiscordContext) -> None:

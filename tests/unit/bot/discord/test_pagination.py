@@ -55,6 +55,11 @@ def test_whom_an_admin_invited_is_a_mention() -> None:
     assert audit_line(entry, 200).endswith(": <@17>, <@18>")
 
 
+def test_a_time_in_a_reason_is_one_that_discord_shows() -> None:
+    entry = NamedAuditEntry(replace(ROW, reason="floods (until 2030-01-01 00:00 UTC)"), "Ada")
+    assert audit_line(entry, 200).endswith(": floods (until <t:1893456000:f>)")
+
+
 def test_a_page_of_long_words_still_fits_into_a_message() -> None:
     long = NamedAuditEntry(replace(ROW, subject="*" * 300, reason="*" * 300), "*" * 300)
     page = _fit_page(lambda width: (audit_line(long, width) for _ in range(8)))

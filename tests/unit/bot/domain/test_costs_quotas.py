@@ -167,7 +167,7 @@ def test_a_refusal_for_a_quota_says_how_much_is_left_when_more_is_and_what_to_do
     assert refusal.code == "quota"
     assert refusal.message == (
         "12 s of each person's 600 s a day on H200 are left, and this run may need up to 180 s; "
-        "the day ends at 00:00 UTC: submit again in 12 h, or ask an admin for more GPU time"
+        "quotas are per day (UTC): submit again in 12 h, or ask an admin for more GPU time"
     )
     money = Quota(QuotaKey(Unit.DOLLARS, each_person=False, board=BoardId(1)), 2.5)
     words = Shortage(money, 2.75, 0.0, 0.2).refusal(NOON).message

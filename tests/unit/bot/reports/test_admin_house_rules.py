@@ -18,7 +18,7 @@ def test_each_kind_of_rule_has_its_table() -> None:
         NamedLimit(RateLimit(9, HOUR), None),
         NamedLimit(RateLimit(1, HOUR, BoardId(1), Mode.TEST), "sort"),
     )
-    eve = Person(PersonId(2), "discord:17", "Eve", NOON)
+    eve = Person(PersonId(2), "discord:17", "Eve", NOON, handle="eve_l")
     own = RateLimit(2, HOUR, person=eve.id, reason="a flood", until=NOON)
     rules = SubmissionRules(
         (*limits, NamedLimit(own, None, eve)),
@@ -32,12 +32,12 @@ def test_each_kind_of_rule_has_its_table() -> None:
         (("all boards", "all modes", "9", "60 min"), ("sort", "test", "1", "60 min")),
         (
             (
-                *("Eve", "discord:17", "2 in 60 min, all boards, all modes"),
+                *("Eve (@eve_l)", "2 in 60 min, all boards, all modes"),
                 f"a flood (until {show_deadline(NOON)})",
             ),
         ),
         (("all submissions", "a move"), ("board sort", "soon"), ("GPU type L4", "heat")),
-        (("Eve", "discord:17", "forged"),),
+        (("Eve (@eve_l)", "forged"),),
     ]
 
 

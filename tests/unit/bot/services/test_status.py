@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from bot.domain.board import Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Notice, Topic
@@ -12,7 +13,7 @@ from bot.domain.records import StoredEvaluation
 from bot.domain.status import QueuePosition, SubmissionStatus
 from bot.domain.submission import SubmissionState
 from bot.services.publishing.publish import publish
-from bot.services.status import submission_status, waiting_time, watch
+from bot.services.status import read_submission, submission_status, waiting_time, watch
 from bot.store.postgres import events
 from bot.store.postgres.events import Subscriptions
 from runners.contract.evaluation import CPU
@@ -33,6 +34,17 @@ async def test_a_queued_submission_has_a_place_but_no_estimate_while_nothing_is_
     assert now.state is SubmissionState.QUEUED
     assert job.place is not None
     assert (job.place.position, job.place.estimate_s) == (2, None)
+
+
+async def test_everyone_who_reads_a_report_gets_its_cost(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(place.store.costs), "prices", {CPU: 0.5})
+    submission = await place.submit()
+    await place.judged(submission, wall_s=8.0)
+    for person in (place.ada, await place.person("bob")):
+        found = await read_submission(place.store, place.clock, Viewer(person), submission.id)
+        assert [each.cost for each in found.jobs] == [4.0]
 
 
 async def test_the_estimate_comes_from_recent_runs_and_the_slots_in_use(place: Place) -> None:
