@@ -8,6 +8,8 @@ import httpx
 import pytest
 
 from bot.domain.board import SeasonRules
+from bot.domain.confirmation import Confirmation, ConfirmationState
+from bot.domain.ids import ConfirmationId, SubmissionId
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import Browser, signed_in
 from tests.doubles.exhibition import Exhibition, make_exhibition
@@ -93,3 +95,34 @@ async def test_a_board_that_takes_late_runs_still_offers_to_submit(shown: Exhibi
     assert "accepts no more ranked submissions" in await ada.text("/submit?leaderboard=vectoradd")
     assert (await submitted(ada, "ranked")).status_code == 409
     assert (await submitted(ada, "benchmark")).status_code == 303
+
+
+async def test_the_viewers_line_names_their_run_that_waits_and_no_failure_before_it(
+    shown: Exhibition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dennis, version = shown.people["Dennis"], shown.boards["vectoradd"].task_version
+    (failed, *_) = await shown.store.submissions.history(dennis)
+    waiting = Confirmation(
+        ConfirmationId(1), SubmissionId(failed.id + 1000), dennis, "Dennis", version, "H100", 2,
+        ConfirmationState.PENDING, shown.clock.now(),
+    )  # fmt: skip
+
+    async def pending(*_: object) -> tuple[Confirmation, ...]:
+        return (waiting,)
+
+    monkeypatch.setattr(shown.store.confirmations, "pending", pending)
+    door = make_door(shown.store, shown.clock)
+    account = (await shown.store.people.get(dennis)).identity.partition(":")[2]
+    browser, _ = await signed_in(door, account)
+    text = await browser.text("/boards/vectoradd?gpu=H100")
+    own = text.partition('<div class="own">')[2].partition("</div>")[0]
+    assert "H100: confirmation pending: it would take 2nd place" in own
+    assert f'href="/submissions/{waiting.submission}"' in own
+    assert "Fix and resubmit" not in own
+
+
+async def test_the_badge_of_the_mode_is_not_green(shown: Exhibition) -> None:
+    (failed, *_) = await shown.store.submissions.history(shown.people["Hedy"])
+    text = await Browser(make_door(shown.store, shown.clock)).text(f"/submissions/{failed.id}")
+    assert '<span class="badge">ranked</span>' in text
+    assert '<a class="badge bad" href="/docs/verdicts' in text
