@@ -262,8 +262,8 @@ def job_line(progress: JobStatus) -> Text:
     """Return one job in a few words, such as `CPU: timing 2/5`."""
     job = progress.job
     if progress.evaluation is not None:
-        words = _in_words(progress.evaluation)
-        return Text(f"{job.gpu}: {words.text}", words.tone)
+        verdict = _in_words(progress.evaluation)
+        return Text(f"{job.gpu}: {verdict.text}", verdict.tone)
     match job.state:
         case JobState.QUEUED:
             return Text(f"{job.gpu}: {_waiting(progress)}")
