@@ -27,7 +27,7 @@ class Leaderboard:
     """One task version on one GPU type; `revision` grows whenever another field changes.
 
     `refused` has the latest failed ranked run of each person without a score here, with messages
-    that everyone may read. `pending` has the runs that wait for their confirmation.
+    that everyone may read, unless a later run is in `pending`: those wait for their confirmation.
     """
 
     revision: int
@@ -41,11 +41,11 @@ class Leaderboard:
 class BoardStandings:
     """A leaderboard as a viewer sees it: one task version on one GPU type.
 
-    `refused` has the latest failed ranked run of each person without a score here. `note` is the
-    author's note on the version. `speed_of_light_ns` is the least time that the card allows, and
-    `reference` the time of the task's own reference; None where unknown. `reference_failure` says
-    to the board's creator why the reference has no time. If `in_process`, the task's own
-    evaluation timed the submissions, and nothing confirms the times.
+    `refused` is as in `Leaderboard`. `note` is the author's note on the version.
+    `speed_of_light_ns` is the least time that the card allows, and `reference` the time of the
+    task's own reference; None where unknown. `reference_failure` says to the board's creator why
+    the reference has no time. If `in_process`, the task's own evaluation timed the submissions,
+    and nothing confirms the times.
     """
 
     board: Board

@@ -124,12 +124,17 @@ def _build_and_profile_lines(evaluation: Evaluation) -> Iterator[str]:
 def verdict_line(evaluation: Evaluation) -> Text:
     """Return the verdict, the stage that failed, and the evaluation's duration."""
     where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
-    words = VERDICT_WORDS[evaluation.verdict]
-    run = f", {evaluation.mode}"
-    if too_noisy(evaluation):
-        run = ", but too noisy to be ranked"
+    words = _in_words(evaluation)
+    run = "" if words.tone is Tone.PLAIN else f", {evaluation.mode}"
     total = f"{evaluation.wall_s:.1f} s in total"
-    return Text(f"{words}{where}{run} on {evaluation.gpu}, {total}", _tone(evaluation.verdict))
+    return Text(f"{words.text}{where}{run} on {evaluation.gpu}, {total}", words.tone)
+
+
+def _in_words(evaluation: Evaluation) -> Text:
+    """Return the verdict, or that the run passed but is not ranked."""
+    if evaluation.verdict is Verdict.PASSED and too_noisy(evaluation):
+        return Text("passed, but too noisy to be ranked")
+    return Text(VERDICT_WORDS[evaluation.verdict], _tone(evaluation.verdict))
 
 
 def _ended_early(evaluation: Evaluation) -> Iterator[str]:
@@ -257,8 +262,8 @@ def job_line(progress: JobStatus) -> Text:
     """Return one job in a few words, such as `CPU: timing 2/5`."""
     job = progress.job
     if progress.evaluation is not None:
-        verdict = progress.evaluation.verdict
-        return Text(f"{job.gpu}: {VERDICT_WORDS[verdict]}", _tone(verdict))
+        verdict = _in_words(progress.evaluation)
+        return Text(f"{job.gpu}: {verdict.text}", verdict.tone)
     match job.state:
         case JobState.QUEUED:
             return Text(f"{job.gpu}: {_waiting(progress)}")
@@ -277,10 +282,10 @@ def job_line(progress: JobStatus) -> Text:
 
 def outcome(progress: SubmissionStatus) -> Text:
     """Return the first verdict other than passed, else the submission's state, in few words."""
-    verdicts = [each.evaluation.verdict for each in progress.jobs if each.evaluation is not None]
-    failed = [each for each in verdicts if each is not Verdict.PASSED]
-    if failed or (verdicts and progress.state is SubmissionState.FINISHED):
-        return Text(VERDICT_WORDS[(failed or verdicts)[0]], _tone((failed or verdicts)[0]))
+    ended = [_in_words(each.evaluation) for each in progress.jobs if each.evaluation is not None]
+    failed = [each for each in ended if each.tone is Tone.BAD]
+    if failed or (ended and progress.state is SubmissionState.FINISHED):
+        return (failed or ended)[0]
     tone = Tone.BAD if progress.state is SubmissionState.FAILED else Tone.QUIET
     return Text(progress.state.value, tone)
 

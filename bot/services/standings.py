@@ -109,6 +109,8 @@ async def _read_leaderboard(
     refused = await _refused(store, (version, gpu), ranked, known)
     waiting = await compared_now(store, await store.confirmations.pending(version, gpu))
     pending = tuple(each for each in waiting if each.final is None)
+    passed = {each.person: each.submission for each in pending}
+    refused = tuple(each for each in refused if each.submission > passed.get(each.person, 0))
     return Leaderboard(revision, entries, refused, await store.references.of(version, gpu), pending)
 
 

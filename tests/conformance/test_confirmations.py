@@ -8,6 +8,7 @@ from bot.domain.board import Viewer
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.costs import UsageKind
 from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.scoring import PairRatio, records
 from bot.domain.submission import Exclusion, ExclusionKind
@@ -17,6 +18,7 @@ from bot.reports.history import history_line
 from bot.services.confirmations import UNDECIDED, advance
 from bot.services.history import history_of
 from bot.services.lookup import visible_submission
+from bot.services.standings import leaderboard
 from bot.services.status import submission_status
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
@@ -75,6 +77,24 @@ async def test_an_interval_that_contains_1_is_a_tie_and_a_narrow_one_is_not(aren
     await arena.compared(ratio=0.997, half_width=0.001)  # who shares the place is met too
     assert (await arena.confirmation(run)).state is ConfirmationState.CONFIRMED
     assert [each[:2] for each in await arena.ranks()] == [(1, "eve"), (2, "bob"), (2, "ada")]
+
+
+async def test_a_failure_before_the_run_that_waits_is_not_the_persons_last_word(
+    arena: Arena,
+) -> None:
+    async def refused() -> list[SubmissionId]:
+        version = arena.scene.board.task_version
+        shown = await leaderboard(arena.scene.store, version, "CPU", newest=True)
+        return [each.submission for each in shown.refused]
+
+    await arena.ran("ada", 100)
+    first = await arena.crashed("bob")
+    assert await refused() == [first]
+    await arena.ran("bob", 90)
+    assert len(await arena.pending()) == 1
+    assert await refused() == []
+    later = await arena.crashed("bob")
+    assert await refused() == [later]
 
 
 async def test_who_was_slower_does_not_take_the_place(arena: Arena) -> None:

@@ -40,6 +40,15 @@ class Arena:
 
     async def ran(self, name: str, time_ns: float, half_width_ns: float = 0.0) -> SubmissionId:
         """A ranked run of this time, judged once; comparisons that wait in the queue stay there."""
+        return await self._judged(name, time_ns, half_width_ns, Verdict.PASSED)
+
+    async def crashed(self, name: str) -> SubmissionId:
+        """A ranked run that crashed."""
+        return await self._judged(name, 0.0, 0.0, Verdict.CRASHED)
+
+    async def _judged(
+        self, name: str, time_ns: float, half_width_ns: float, verdict: Verdict
+    ) -> SubmissionId:
         source = f"# {name} {time_ns}\n"
         submission = await self.scene.submit(await self.person(name), source=source)
         jobs = await self.queue.claim({self.gpu: 5})
@@ -49,8 +58,10 @@ class Arena:
                 await self.queue.give_up(other, GiveUpReason.UNTOUCHED)
         request = await self.queue.request(job)
         assert request is not None
-        timed = make_evaluation().model_copy(update={"request_id": request.request_id})
-        assert await self.queue.accept(job, request, _of_time(timed, time_ns, half_width_ns))
+        made = make_evaluation(verdict).model_copy(update={"request_id": request.request_id})
+        if verdict is Verdict.PASSED:
+            made = _of_time(made, time_ns, half_width_ns)
+        assert await self.queue.accept(job, request, made)
         await self.step()
         return submission.id
 

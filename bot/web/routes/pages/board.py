@@ -18,7 +18,7 @@ from bot.domain.scoring import Standing
 from bot.domain.tasks.grading import not_run
 from bot.reports import blocks, figures, history, tasks
 from bot.reports.charts import describe_chart, scaling_report
-from bot.reports.confirmations import final_table, pending_table
+from bot.reports.confirmations import confirmation_line, final_table, pending_table
 from bot.reports.standings import absent_table, first_names, gaps, standings_notes, standings_table
 from bot.services import lookup
 from bot.services.history import submission_history
@@ -194,13 +194,14 @@ async def _live(
 
 
 def _own_line(viewer: Viewer, shown: BoardStandings) -> str:
-    """Return the viewer's rank with its gaps, or their failed run; empty if they have neither."""
+    """Return the viewer's rank with its gaps, and their run that waits or has failed, if any."""
     if viewer.person == NOBODY:
         return ""
     found = enumerate(shown.entries)
     at, own = next((each for each in found if each[1].score.person == viewer.person), (0, None))
     failed = next((each for each in shown.refused if each.person == viewer.person), None)
-    if own is None and failed is None:
+    waiting = [each for each in shown.pending if each.person == viewer.person]
+    if own is None and failed is None and not waiting:
         return ""
     values = {
         "leaderboard": shown,
@@ -209,6 +210,7 @@ def _own_line(viewer: Viewer, shown: BoardStandings) -> str:
         "shared": own is not None and sum(each.rank == own.rank for each in shown.entries) > 1,
         "gaps": () if own is None else gaps(shown, own),
         "failed": None if failed is None else Absence(failed, absent_table((failed,)).rows[0][1]),
+        "waiting": [(each.submission, confirmation_line(each).text) for each in waiting],
     }
     return rendering.render("parts/own_line.html", values)
 

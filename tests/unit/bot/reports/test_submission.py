@@ -7,6 +7,7 @@ from bot.reports.submission import (
     VERDICT_WORDS,
     compiled_line,
     evaluation_report,
+    verdict_line,
 )
 from runners.contract.evaluation import (
     CaseKind,
@@ -47,7 +48,10 @@ def test_the_first_line_of_a_run_that_is_too_noisy_says_that_it_is_not_ranked() 
     noisy = make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6, 0.23e6))
     first = evaluation_report(make_evaluation(cases=(noisy,))).blocks[0]
     assert isinstance(first, Text)
+    assert first.tone is Tone.PLAIN
     assert first.text.startswith("passed, but too noisy to be ranked on CPU, ")
+    failed = make_evaluation(verdict=Verdict.WRONG_ANSWER, stage=Stage.TIMING, cases=(noisy,))
+    assert verdict_line(failed).text.startswith("wrong answer (stage: timing), ranked on CPU, ")
 
 
 def test_cases_are_numbered_within_their_kind() -> None:

@@ -11,11 +11,18 @@ from bot.domain.records import StoredFile
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus, with_costs
 from bot.domain.submission import Exclusion, ExclusionKind, Submission, SubmissionState
 from bot.reports.blocks import Attachment, Text, Tone
-from bot.reports.submission import job_line, status_report
+from bot.reports.submission import job_line, outcome, status_report
+from runners.contract.evaluation import CaseKind
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
-from tests.doubles.factories import NOON, make_board, make_evaluation
+from tests.doubles.factories import (
+    NOON,
+    make_board,
+    make_case,
+    make_evaluation,
+    make_measurement,
+)
 
 
 def _job(state: JobState, error: str | None = None) -> Job:
@@ -96,6 +103,21 @@ def test_a_job_is_told_in_a_few_words(status: JobStatus, words: str) -> None:
 def test_a_failing_verdict_is_shown_as_bad() -> None:
     evaluation = make_evaluation(verdict=Verdict.CRASHED)
     assert job_line(JobStatus(_job(JobState.SUCCEEDED), evaluation=evaluation)).tone is Tone.BAD
+
+
+def test_a_run_that_is_too_noisy_to_be_ranked_does_not_look_like_a_success() -> None:
+    measured = make_measurement(1e6, 0.23e6)
+    noisy = make_evaluation(cases=(make_case(CaseKind.BENCHMARK, measurement=measured),))
+    done = JobStatus(replace(_job(JobState.SUCCEEDED), gpu="CPU"), evaluation=noisy)
+    words = "passed, but too noisy to be ranked"
+    assert job_line(done) == Text(f"CPU: {words}", Tone.PLAIN)
+    ended = replace(_submission(), state=SubmissionState.FINISHED)
+    crashed = JobStatus(
+        _job(JobState.SUCCEEDED), evaluation=make_evaluation(verdict=Verdict.CRASHED)
+    )
+    assert outcome(SubmissionStatus(ended, make_board(), (done,))) == Text(words, Tone.PLAIN)
+    both = SubmissionStatus(ended, make_board(), (done, crashed))
+    assert outcome(both) == Text("crashed", Tone.BAD)
 
 
 def test_a_report_has_lines_for_moving_jobs_and_evaluations_for_ended_ones() -> None:

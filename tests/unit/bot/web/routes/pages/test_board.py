@@ -1,18 +1,22 @@
-"""Tests of a board's page: how people moved since yesterday, and what a deadline ends."""
+"""Tests of a board's page: moves since yesterday, the deadline, the viewer's line, the weight."""
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 import httpx
 import pytest
 
 from bot.domain.board import SeasonRules
+from bot.domain.confirmation import Confirmation, ConfirmationState
+from bot.domain.ids import ConfirmationId, PersonId, SubmissionId
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import Browser, signed_in
 from tests.doubles.exhibition import Exhibition, make_exhibition
 
 DAY_S = 86_400
+MOST_BYTES = 60_000
 KERNEL = ("file", "mine.py", b"def custom_kernel(data):\n    return data\n")
 _ROW = re.compile(r'<tr id="person-(\d+)".*?</tr>', re.DOTALL)
 _MOVED = re.compile(r'<small class="moved[^"]*">(.*?)</small>')
@@ -93,3 +97,90 @@ async def test_a_board_that_takes_late_runs_still_offers_to_submit(shown: Exhibi
     assert "accepts no more ranked submissions" in await ada.text("/submit?leaderboard=vectoradd")
     assert (await submitted(ada, "ranked")).status_code == 409
     assert (await submitted(ada, "benchmark")).status_code == 303
+
+
+async def test_the_viewers_line_names_their_run_that_waits_and_no_failure_before_it(
+    shown: Exhibition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dennis, version = shown.people["Dennis"], shown.boards["vectoradd"].task_version
+    (failed, *_) = await shown.store.submissions.history(dennis)
+    waiting = Confirmation(
+        ConfirmationId(1), SubmissionId(failed.id + 1000), dennis, "Dennis", version, "H100", 2,
+        ConfirmationState.PENDING, shown.clock.now(),
+    )  # fmt: skip
+
+    async def pending(*_: object) -> tuple[Confirmation, ...]:
+        return (waiting,)
+
+    monkeypatch.setattr(shown.store.confirmations, "pending", pending)
+    door = make_door(shown.store, shown.clock)
+    browser, _ = await signed_in(door, str([*shown.people].index("Dennis")))
+    text = await browser.text("/boards/vectoradd?gpu=H100")
+    own = text.partition('<div class="own">')[2].partition("</div>")[0]
+    assert "H100: confirmation pending: it would take 2nd place" in own
+    assert f'href="/submissions/{waiting.submission}"' in own
+    assert "Fix and resubmit" not in own
+
+
+async def test_the_badge_of_the_mode_is_not_green(shown: Exhibition) -> None:
+    (failed, *_) = await shown.store.submissions.history(shown.people["Hedy"])
+    text = await Browser(make_door(shown.store, shown.clock)).text(f"/submissions/{failed.id}")
+    assert '<span class="badge">ranked</span>' in text
+    assert '<a class="badge bad" href="/docs/verdicts' in text
+
+
+async def test_the_page_of_a_thousand_people_weighs_less_than_60_kb(
+    shown: Exhibition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = shown.store.results
+    version = shown.boards["vectoradd"].task_version
+    (entrant, *_) = await results.entrants(version, "H100")
+    (failed, *_) = await results.refusals(version, "H100")
+    letters = "".join(map(chr, range(97, 123))) * 2
+
+    def named(number: int) -> str:
+        return f"{letters[number % 26 :][:7]} {number * 7919 % 1000}"
+
+    crowd = tuple(
+        replace(
+            entrant,
+            best=replace(
+                entrant.best,
+                submission=SubmissionId(9_000 + number * 7919 % 1000),
+                person=PersonId(9_000 + number),
+                person_name=named(number),
+                value=replace(entrant.best.value, time_ns=30_000 + number * 137.31),
+            ),
+        )
+        for number in range(1000)
+    )
+    absent = tuple(
+        replace(
+            failed,
+            submission=SubmissionId(20_000 + number),
+            person=PersonId(20_000 + number),
+            person_name=named(number),
+        )
+        for number in range(1000)
+    )
+
+    async def entrants(*_: object) -> object:
+        return crowd
+
+    async def refusals(*_: object) -> object:
+        return absent
+
+    monkeypatch.setattr(results, "entrants", entrants)
+    monkeypatch.setattr(results, "refusals", refusals)
+    browser = Browser(make_door(shown.store, shown.clock))
+    page = await browser.get("/boards/vectoradd?gpu=H100")
+    assert "page 1 of 20" in page.text
+    files = re.findall(r'(?:src|href)="(/static/[^"]+)"', page.text)
+    sizes = [await _sent(browser, each) for each in ("/boards/vectoradd?gpu=H100", *files)]
+    assert len(files) > 4
+    assert sum(sizes) < MOST_BYTES, sizes
+
+
+async def _sent(browser: Browser, path: str) -> int:
+    """Return the bytes of a compressed answer."""
+    return int((await browser.get(path)).headers["content-length"])
