@@ -69,6 +69,8 @@ def _outcome(outcome: JobResult, *, ranked: bool) -> str:
     found = VERDICT_WORDS[outcome.verdict] if outcome.score is None else show_score(outcome.score)
     state, lost_to = outcome.confirmation, outcome.lost_to
     words = [f"{outcome.gpu}: {found}"]
+    if outcome.exclusion is not None:
+        return f"{words[0]}, {outcome.exclusion}"
     if state is not None and state is not ConfirmationState.DROPPED:
         words.append(STATE_WORDS[state])
     elif ranked and outcome.verdict is Verdict.PASSED and outcome.score is None:

@@ -332,6 +332,7 @@ def entry_of(answer: submissions.PastSubmission) -> HistoryEntry:
             None if each.time is None else _value(each.time),
             each.confirmation,
             None if each.lost_to is None else SubmissionId(each.lost_to),
+            each.exclusion,
         )
         for each in answer.results
     )

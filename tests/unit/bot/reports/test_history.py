@@ -8,7 +8,7 @@ from bot.domain.confirmation import ConfirmationState
 from bot.domain.ids import SubmissionId
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import Submission, SubmissionState
+from bot.domain.submission import ExclusionKind, Submission, SubmissionState
 from bot.reports.blocks import Table, Text
 from bot.reports.history import history_line, history_report
 from runners.contract.task import Mode
@@ -73,6 +73,12 @@ def test_a_ranked_run_says_how_it_was_confirmed(
     state: ConfirmationState | None, words: str
 ) -> None:
     assert _row(SubmissionState.FINISHED, replace(PASSED, confirmation=state))[-1] == words
+
+
+@pytest.mark.parametrize("kind", ExclusionKind)
+def test_a_run_off_its_board_says_why_its_time_does_not_count(kind: ExclusionKind) -> None:
+    off = replace(PASSED, confirmation=ConfirmationState.CONFIRMED, exclusion=kind)
+    assert _row(SubmissionState.FINISHED, off)[-1] == f"H100: 29.14 µs ± 0.06, {kind}"
 
 
 def test_a_pending_run_and_a_lost_place_are_shown_in_the_history() -> None:
