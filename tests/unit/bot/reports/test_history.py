@@ -6,14 +6,15 @@ import pytest
 
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.ids import SubmissionId
+from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import ExclusionKind, Submission, SubmissionState
 from bot.reports.blocks import Table, Text
-from bot.reports.history import history_line, history_report
+from bot.reports.history import history_line, history_report, own_rank_line
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
-from tests.doubles.factories import NOON, make_board
+from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
 def _outcome(gpu: str, verdict: Verdict, value: ScoreValue | None = None) -> JobResult:
@@ -99,3 +100,23 @@ def test_nothing_submitted_is_said() -> None:
     blocks = history_report("ada", []).blocks
     assert isinstance(blocks[0], Text)
     assert blocks[0].text == "no submissions yet"
+
+
+def test_a_rank_after_a_run_names_the_run_that_holds_it() -> None:
+    first, second = rank([make_score(1, 10_000.0, 10.0), make_score(2, 20_000.0, 40.0)])
+    board = BoardStandings(make_board(), 1, "CPU", (first, second), ())
+    number = second.score.submission
+    assert own_rank_line(board, second, number) == "CPU: 2nd of 2, 20.00 µs ± 0.04"
+    assert own_rank_line(board, second, SubmissionId(99)) == (
+        f"CPU: 2nd of 2, 20.00 µs ± 0.04, still by #{number}"
+    )
+
+
+def test_a_rank_that_two_hold_is_shared() -> None:
+    entries = tuple(
+        replace(each, rank=1) for each in rank([make_score(1, 10.0), make_score(2, 10.0)])
+    )
+    board = BoardStandings(make_board(), 1, "CPU", entries, ())
+    assert own_rank_line(board, entries[0], entries[0].score.submission).startswith(
+        "CPU: 1st (shared) of 2, "
+    )
