@@ -17,17 +17,19 @@ from bot.cli.context import CommandLine
 from bot.cli.draw import STYLES
 from bot.cli.errors import ExitCode
 from bot.cli.json_output import status_json
-from bot.domain.errors import SetupError, StoreError
+from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState, Notice, Topic
 from bot.domain.status import SubmissionStatus
 from bot.ports import Store
 from bot.reports.blocks import Text, Tone
 from bot.reports.escaping import one_line
+from bot.reports.history import own_rank_line
 from bot.reports.submission import job_line, status_report
 from bot.services.status import submission_status
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Runner
+from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -182,7 +184,9 @@ async def wait_for_result(
     with _hint_on_exit(line, client, number):
         await _report_stored(line, client, number)
         if wait:
-            return await _follow_with_worker(line, client, number)
+            status = await _follow_with_worker(line, client, number)
+            await _report_ranks(line, client, status)
+            return status
         hint = await client.worker_hint()
         if hint is not None:
             line.say(f"no worker is running for this queue yet: {hint}")
@@ -210,6 +214,20 @@ async def _follow_with_worker(
                 status = await follow(client, number, lines, f"#{number}")
                 watch.cancel()
         return status
+
+
+async def _report_ranks(line: CommandLine, client: "Client", status: SubmissionStatus) -> None:
+    """Print the person's rank on each GPU type where a ranked run passed."""
+    submission = status.submission
+    results = {each.job.gpu: each.evaluation for each in status.jobs}
+    passed = {gpu for gpu, found in results.items() if found and found.verdict is Verdict.PASSED}
+    if submission.mode is not Mode.RANKED or not passed:
+        return
+    with suppress(UserError, StoreError):  # the result is known even if the standings are not
+        for board in await client.standings(status.board.name, None, None):
+            own = [each for each in board.entries if each.score.person == submission.person]
+            if board.gpu in passed and own:
+                line.say(f"#{submission.id}: {own_rank_line(board, own[0], submission.id)}")
 
 
 async def _require_worker(client: "Client", number: SubmissionId) -> None:

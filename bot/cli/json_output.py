@@ -277,6 +277,7 @@ def history_json(entry: HistoryEntry) -> Json:
                 "claimed_ns": None if result.score is None else result.score.claimed_ns,
                 "confirmation": result.confirmation and result.confirmation.value,
                 "lost_to": result.lost_to,
+                "exclusion": result.exclusion and result.exclusion.value,
             }
             for result in entry.results
         ],

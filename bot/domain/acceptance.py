@@ -199,7 +199,8 @@ def _board_gpus(names: Sequence[str], board: Sequence[str]) -> tuple[str, ...]:
     gpus = {name: find_gpu_type(name, board) for name in names}
     for name, gpu in gpus.items():
         if gpu is None:
-            words = f"the board runs on {', '.join(board)}, not on {name[:100]!r}"
+            offers = f"the board runs on {', '.join(board)}, not on {name[:100]!r}"
+            words = f"{offers}; choose a GPU type of the board"
             raise UserError("unknown-gpu", words)
     return tuple(name for name in board if name in gpus.values())
 

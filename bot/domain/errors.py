@@ -51,7 +51,7 @@ class SetupError(StoreError):
 
 def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UserError:
     """Return the refusal of an unknown name, with the nearest names or all of them."""
-    known = sorted(valid)
+    known, what = sorted(valid), "GPU type" if kind == "gpu" else kind
     if len(name) > _LONGEST_NAME:
         name = f"{name[:_LONGEST_NAME]}..."
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
@@ -60,8 +60,8 @@ def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UserError:
     elif known:
         hint = f"available: {', '.join(known[:20])}"
     else:
-        hint = f"no {kind} exists yet"
-    return UserError(f"unknown-{kind}", f"no {kind} named {name!r}; {hint}")
+        hint = f"no {what} exists yet"
+    return UserError(f"unknown-{kind}", f"no {what} named {name!r}; {hint}")
 
 
 def board_moved(name: str) -> UserError:

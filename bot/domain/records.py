@@ -11,7 +11,7 @@ from bot.domain.costs import NamedQuota, Prices, Usage
 from bot.domain.ids import AuditId, BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.scoring import Score, ScoreValue
-from bot.domain.submission import Ban, RateLimit, Submission
+from bot.domain.submission import Ban, ExclusionKind, RateLimit, Submission
 from runners.contract.evaluation import Evaluation
 from runners.contract.files import EvaluationFile
 from runners.contract.verdict import Stage, Verdict
@@ -27,6 +27,7 @@ class JobResult:
     score: ScoreValue | None
     confirmation: ConfirmationState | None = None  # how its last comparison ended
     lost_to: SubmissionId | None = None  # which run was confirmed to take its place
+    exclusion: ExclusionKind | None = None  # why the submission is no longer ranked
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from bot.domain.confirmation import ConfirmationState
-from bot.domain.leaderboard import OwnStanding, PersonalBoard
+from bot.domain.ids import SubmissionId
+from bot.domain.leaderboard import BoardStandings, OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
+from bot.domain.scoring import Standing
 from bot.domain.submission import SubmissionState
 from bot.domain.times import common_unit, show_score, show_speed_up
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
@@ -69,6 +71,8 @@ def _outcome(outcome: JobResult, *, ranked: bool) -> str:
     found = VERDICT_WORDS[outcome.verdict] if outcome.score is None else show_score(outcome.score)
     state, lost_to = outcome.confirmation, outcome.lost_to
     words = [f"{outcome.gpu}: {found}"]
+    if outcome.exclusion is not None:
+        return f"{words[0]}, {outcome.exclusion}"
     if state is not None and state is not ConfirmationState.DROPPED:
         words.append(STATE_WORDS[state])
     elif ranked and outcome.verdict is Verdict.PASSED and outcome.score is None:
@@ -127,6 +131,15 @@ def _personal_row(own: OwnStanding) -> tuple[str, ...]:
         vs_reference(own.reference, own.standing.score),
         "1 attempt" if count == 1 else f"{count} attempts",
     )
+
+
+def own_rank_line(leaderboard: BoardStandings, own: Standing, number: SubmissionId) -> str:
+    """Return a person's rank after a run, such as `H100: 1st of 7, 29.14 µs ± 0.06`."""
+    is_shared = sum(each.rank == own.rank for each in leaderboard.entries) > 1
+    rank = rank_among(own.rank, len(leaderboard.entries), shared=is_shared)
+    line = f"{leaderboard.gpu}: {rank}, {show_score(own.score.value)}"
+    best = own.score.submission
+    return line if best == number else f"{line}, still by #{best}"
 
 
 def trend(title: str, standings: Sequence[OwnStanding]) -> Chart:

@@ -12,7 +12,7 @@ from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import MOST_ATTEMPTS, Claim, Heartbeat, JobState, Notice, Topic, Worker
 from bot.domain.records import JobResult, StoredFile
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import NewSubmission, SubmissionState
+from bot.domain.submission import Exclusion, ExclusionKind, NewSubmission, SubmissionState
 from bot.ports import Store
 from runners.contract.evaluation import ProfileOptions
 from runners.contract.files import EvaluationFile
@@ -441,6 +441,10 @@ async def test_outcomes_tell_how_many_submissions_ended(scene: Scene) -> None:
         JobResult(failed.id, "CPU", Verdict.CRASHED, None),
     )
     assert await scene.store.results.outcomes([]) == ()
+    off = Exclusion(passed.id, ExclusionKind.WITHDRAWN, "")
+    await scene.store.moderation.exclude(off)
+    (found,) = await scene.store.results.outcomes([passed.id])
+    assert (found.score, found.exclusion) == (SCORE, ExclusionKind.WITHDRAWN)
 
 
 async def test_a_worker_lives_until_it_leaves_or_its_lease_runs_out(

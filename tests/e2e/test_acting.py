@@ -187,6 +187,26 @@ async def test_a_kernel_is_dropped_followed_and_ranked(scene: Scene, page: Page)
     await expect(progress).to_contain_text("H100: cancelled")
 
 
+async def test_a_double_click_submits_once(scene: Scene, page: Page) -> None:
+    sent: list[str] = []
+    page.on("request", lambda each: sent.append(each.url) if each.is_navigation_request() else None)
+    await page.get_by_text("Paste the source instead").click()
+    await page.get_by_role("textbox", name="Source").fill(KERNEL)
+    await page.get_by_role("textbox", name="Source").blur()
+    await page.get_by_role("radio", name="Test only the tests, without timing").check()
+    await page.get_by_role("button", name="Submit").dblclick()
+    await page.wait_for_url(re.compile(r"/submit/\d+$"))
+    first = page.url
+    again = page.get_by_role("button", name="Run again")
+    await again.dblclick()
+    await expect(page).not_to_have_url(first)
+    await expect(again).to_be_visible()
+    assert [each for each in sent if each.endswith(("/submit", "/again"))] == [
+        f"{scene.url}/submit",
+        f"{first}/again",
+    ]
+
+
 async def test_a_file_without_a_heading_keeps_the_chosen_board_and_the_gpu_type_of_the_tab(
     scene: Scene, page: Page
 ) -> None:

@@ -50,6 +50,7 @@ def test_the_main_job_through_a_running_podium(served: Podium) -> None:
     right = served("submit", served.file("r.py", RIGHT), "--leaderboard", "identity", "--as", "ada")
     assert right.returncode == 0, right.stderr
     assert "30.00 µs" in right.stdout
+    assert "#1: CPU: 1st of 1, 30.00 µs" in right.stderr
     assert "`podium up` is not running" not in right.stderr
     wrong = served(
         "submit", served.file("w.py", WRONG), "--leaderboard", "identity", "--as", "ken", "--json"

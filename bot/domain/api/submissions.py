@@ -162,6 +162,8 @@ class JobResultBody(ResponseBody):
     """How its last comparison with the holder of a place ended; `pending` runs have no time yet."""
     lost_to: int | None = None
     """The submission that took one of the first places from it."""
+    exclusion: ExclusionKind | None = None
+    """Why it is no longer ranked."""
 
 
 class PastSubmission(ResponseBody):

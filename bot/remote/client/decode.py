@@ -317,13 +317,9 @@ def entry_of(answer: submissions.PastSubmission) -> HistoryEntry:
         person=NOBODY,
         board=BoardId(answer.board_id),
         task_version=TaskVersionId(answer.task_version_id),
-        file_name=answer.file_name,
-        source_hash=answer.source_hash,
-        mode=answer.mode,
-        gpus=answer.gpus,
-        state=answer.state,
-        created_at=answer.created_at,
-    )
+        file_name=answer.file_name, source_hash=answer.source_hash, mode=answer.mode,
+        gpus=answer.gpus, state=answer.state, created_at=answer.created_at,
+    )  # fmt: skip
     results = tuple(
         JobResult(
             number,
@@ -332,6 +328,7 @@ def entry_of(answer: submissions.PastSubmission) -> HistoryEntry:
             None if each.time is None else _value(each.time),
             each.confirmation,
             None if each.lost_to is None else SubmissionId(each.lost_to),
+            each.exclusion,
         )
         for each in answer.results
     )

@@ -13,7 +13,7 @@ from bot.domain.job import JobState
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
 from bot.domain.scoring import Entrant, PairRatio, Score, ScoreValue, by_speed, pool_of
-from bot.domain.submission import NewSubmission
+from bot.domain.submission import ExclusionKind, NewSubmission
 from bot.ports import Clock
 from bot.store.postgres.database import Database, query
 from bot.store.postgres.queue import without_worker
@@ -96,6 +96,7 @@ class PostgresResults:
                 gpu=row["gpu"],
                 verdict=Verdict(row["verdict"]),
                 score=None if row["time_ns"] is None else _value(row),
+                exclusion=None if row["exclusion"] is None else ExclusionKind(row["exclusion"]),
             )
             for row in found
         )

@@ -6,8 +6,10 @@ select gpu, name, zipped from evaluation_files join evaluations using (job)
 where submission = $1 order by gpu collate "C", name collate "C"
 
 -- name: outcomes
-select evaluations.submission, evaluations.gpu, verdict, time_ns, half_width_ns, resolution_ns, claimed_ns
+select evaluations.submission, evaluations.gpu, verdict, time_ns, half_width_ns, resolution_ns, claimed_ns,
+    exclusions.kind as exclusion
 from evaluations left join scores using (job)
+left join exclusions on exclusions.submission = evaluations.submission
 where evaluations.submission = any ($1::bigint[])
 order by evaluations.submission, evaluations.gpu collate "C"
 

@@ -90,18 +90,31 @@
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) for (const each of document.querySelectorAll("[data-signed-out]")) renew(each.closest("form"));
   });
+  // A form that is on its way is not sent again: a double click would submit a kernel twice.
+  const SENDING_MS = 5000; // then it can be sent again, because the person may have stopped the page
+  const sending = new Set();
   let renewed = null;
   const send = async (event) => {
     const form = event.target;
     if (!form.elements.stamp || renewed === form) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    if (!(await renew(form))) return;
+    if (sending.has(form)) return;
+    sending.add(form);
+    const isRenewed = await renew(form);
+    sending.delete(form);
+    if (!isRenewed) return;
     renewed = form;
     form.requestSubmit(event.submitter);
     renewed = null;
   };
   addEventListener("submit", send, true);
+  addEventListener("submit", (event) => {
+    if (event.defaultPrevented) return;
+    sending.add(event.target);
+    setTimeout(() => sending.delete(event.target), SENDING_MS);
+  });
+  addEventListener("pageshow", () => sending.clear());
 
   // Updates a node to equal a fresh one; unchanged nodes keep their focus and scroll position.
   const update = (old, fresh) => {

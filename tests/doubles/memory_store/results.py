@@ -49,10 +49,16 @@ class MemoryResults:
         )
 
     async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[JobResult, ...]:
-        scores = self._tables.scores
+        scores, excluded = self._tables.scores, self._tables.exclusions
         return tuple(
             [
-                JobResult(submission, each.gpu, each.evaluation.verdict, scores.get(each.job))
+                JobResult(
+                    submission,
+                    each.gpu,
+                    each.evaluation.verdict,
+                    scores.get(each.job),
+                    exclusion=None if submission not in excluded else excluded[submission].kind,
+                )
                 for submission in sorted(submissions)
                 for each in await self.evaluations(submission)
             ]

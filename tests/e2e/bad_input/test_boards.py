@@ -66,7 +66,7 @@ async def _close(dsn: str) -> None:
         (("show", "identiy"), "no board named 'identiy'; did you mean identity?"),
         (("show", "999"), "there is no submission 999; look up the number in your history"),
         (("cancel", "999"), "there is no submission 999"),
-        (("show", "identity", "--gpu", "L4"), "no gpu named 'L4'; available: CPU"),
+        (("show", "identity", "--gpu", "L4"), "no GPU type named 'L4'; available: CPU"),
         (("task", "publish", IDENTITY, "--name", "two words"), "is not a valid leaderboard name"),
         (("task", "publish", IDENTITY, "--deadline", "2020-01-01"), "the deadline is in the past"),
         (("task", "publish", IDENTITY, "--deadline", "soon"), "write YYYY-MM-DD[ HH:MM][ zone]"),

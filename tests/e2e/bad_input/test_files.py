@@ -45,7 +45,7 @@ def test_a_file_that_is_no_submission(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--gpu", "H9000"), "no gpu named 'H9000'; available: CPU"),
+        (("--gpu", "H9000"), "no GPU type named 'H9000'; available: CPU"),
         (("--mode", "fast"), "'test', 'benchmark', 'profile', 'ranked'; see `podium judge --help`"),
         (("--rounds", "0"), "greater than or equal to 1; see `podium judge --help`"),
         (("--jsn",), "No such option: --jsn (Possible options: --json)"),

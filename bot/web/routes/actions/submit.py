@@ -120,8 +120,10 @@ async def _draft(fields: sessions.Fields) -> _Draft:
 
 async def _with_file_name(context: WebContext, viewer: Viewer, draft: _Draft) -> _Draft:
     """Give a pasted source the file name of its board's language."""
-    if draft.file_name or not draft.content.strip():
+    if draft.file_name:
         return draft
+    if not draft.content.strip():
+        raise UserError("empty", "no file was chosen; choose one, or paste its source")
     header = parse_header(acceptance.source_text(draft.content))
     name = acceptance.board_name(draft.board, header)
     _, task = await lookup.task_of(context.store, viewer, name)

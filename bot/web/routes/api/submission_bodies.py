@@ -124,6 +124,7 @@ def _past(entry: HistoryEntry) -> api.PastSubmission:
             time=time_answer(each.score),
             confirmation=each.confirmation,
             lost_to=each.lost_to,
+            exclusion=each.exclusion,
         )
         for each in entry.results
     )

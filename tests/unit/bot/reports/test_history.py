@@ -6,14 +6,15 @@ import pytest
 
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.ids import SubmissionId
+from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import Submission, SubmissionState
+from bot.domain.submission import ExclusionKind, Submission, SubmissionState
 from bot.reports.blocks import Table, Text
-from bot.reports.history import history_line, history_report
+from bot.reports.history import history_line, history_report, own_rank_line
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
-from tests.doubles.factories import NOON, make_board
+from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
 def _outcome(gpu: str, verdict: Verdict, value: ScoreValue | None = None) -> JobResult:
@@ -75,6 +76,12 @@ def test_a_ranked_run_says_how_it_was_confirmed(
     assert _row(SubmissionState.FINISHED, replace(PASSED, confirmation=state))[-1] == words
 
 
+@pytest.mark.parametrize("kind", ExclusionKind)
+def test_a_run_off_its_board_says_why_its_time_does_not_count(kind: ExclusionKind) -> None:
+    off = replace(PASSED, confirmation=ConfirmationState.CONFIRMED, exclusion=kind)
+    assert _row(SubmissionState.FINISHED, off)[-1] == f"H100: 29.14 µs ± 0.06, {kind}"
+
+
 def test_a_pending_run_and_a_lost_place_are_shown_in_the_history() -> None:
     held = replace(PASSED, score=None, confirmation=ConfirmationState.PENDING)
     assert _row(SubmissionState.FINISHED, held)[-1] == "H100: passed, confirmation pending"
@@ -93,3 +100,23 @@ def test_nothing_submitted_is_said() -> None:
     blocks = history_report("ada", []).blocks
     assert isinstance(blocks[0], Text)
     assert blocks[0].text == "no submissions yet"
+
+
+def test_a_rank_after_a_run_names_the_run_that_holds_it() -> None:
+    first, second = rank([make_score(1, 10_000.0, 10.0), make_score(2, 20_000.0, 40.0)])
+    board = BoardStandings(make_board(), 1, "CPU", (first, second), ())
+    number = second.score.submission
+    assert own_rank_line(board, second, number) == "CPU: 2nd of 2, 20.00 µs ± 0.04"
+    assert own_rank_line(board, second, SubmissionId(99)) == (
+        f"CPU: 2nd of 2, 20.00 µs ± 0.04, still by #{number}"
+    )
+
+
+def test_a_rank_that_two_hold_is_shared() -> None:
+    entries = tuple(
+        replace(each, rank=1) for each in rank([make_score(1, 10.0), make_score(2, 10.0)])
+    )
+    board = BoardStandings(make_board(), 1, "CPU", entries, ())
+    assert own_rank_line(board, entries[0], entries[0].score.submission).startswith(
+        "CPU: 1st (shared) of 2, "
+    )

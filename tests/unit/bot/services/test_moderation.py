@@ -134,7 +134,7 @@ async def test_the_jobs_of_a_paused_gpu_type_wait(place: Place) -> None:
     assert (await place.claim()).submission == submission.id
     with pytest.raises(UserError, match="is not paused"):
         await moderation.resume_gpu(place.store, deed, "CPU")
-    with pytest.raises(UserError, match="no gpu named 'B300'"):
+    with pytest.raises(UserError, match="no GPU type named 'B300'"):
         await moderation.pause_gpu(place.store, deed, "B300")
 
 
@@ -185,7 +185,7 @@ async def test_quotas_of_gpu_time_name_the_gpu_type_as_boards_do(place: Place) -
     stored = await moderation.set_quota(place.store, deed, Quota(key, 600))
     assert stored == Quota(replace(key, gpu="CPU"), 600)
     assert await place.store.costs.quotas() == (stored,)
-    with pytest.raises(UserError, match="no gpu named 'B300'"):
+    with pytest.raises(UserError, match="no GPU type named 'B300'"):
         await moderation.set_quota(place.store, deed, Quota(replace(key, gpu="B300"), 600))
     await moderation.drop_quota(place.store, deed, key)
     with pytest.raises(UserError, match="this quota does not exist"):

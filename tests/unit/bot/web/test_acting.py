@@ -234,6 +234,14 @@ async def test_an_error_page_knows_who_is_signed_in(door: WebContext) -> None:
     assert '<a href="/admin">Admin</a>' in found
 
 
+async def test_a_form_without_a_file_asks_for_one(door: WebContext) -> None:
+    ada, _ = await signed_in(door)
+    refused = await ada.post(
+        "/submit", {"board": "vectoradd", "source": " "}, file=("file", "", b"")
+    )
+    assert "No file was chosen; choose one, or paste its source." in refused.text
+
+
 async def test_the_form_says_what_the_heading_chose_and_what_is_left(
     door: WebContext, place: Place
 ) -> None:

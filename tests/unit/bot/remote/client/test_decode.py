@@ -17,7 +17,7 @@ from bot.domain.board import SourceVisibility, Visibility
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.finals import Final, FinalRow
 from bot.domain.ids import BoardId, FinalId, SubmissionId, TaskVersionId
-from bot.domain.submission import SubmissionState
+from bot.domain.submission import ExclusionKind, SubmissionState
 from bot.remote.client.decode import entry_of, file_of, finals_of, leaderboards_of
 from runners.contract.evaluation import CPU, Timing
 from runners.contract.task import Mode
@@ -58,10 +58,11 @@ def test_a_verdict_of_a_later_podium_is_not_taken_for_one_of_ours() -> None:
         leaderboards_of(LeaderboardsAnswer(board=board, leaderboards=(leaderboard,)))
 
 
-def test_a_decoded_history_entry_has_its_confirmation_and_lost_place() -> None:
+def test_a_decoded_history_entry_has_its_confirmation_lost_place_and_exclusion() -> None:
     result = JobResultBody(
-        gpu=CPU, verdict=Verdict.PASSED, time=None, confirmation=ConfirmationState.SLOWER, lost_to=9
-    )
+        gpu=CPU, verdict=Verdict.PASSED, time=None, confirmation=ConfirmationState.SLOWER,
+        lost_to=9, exclusion=ExclusionKind.WITHDRAWN,
+    )  # fmt: skip
     past = PastSubmission(
         id=7, board="softmax", board_id=1, task_version=1, task_version_id=1, file_name="k.py",
         source_hash="", mode=Mode.RANKED, gpus=(CPU,), state=SubmissionState.FINISHED,
@@ -69,6 +70,7 @@ def test_a_decoded_history_entry_has_its_confirmation_and_lost_place() -> None:
     )  # fmt: skip
     (found,) = entry_of(past).results
     assert (found.confirmation, found.lost_to) == (ConfirmationState.SLOWER, 9)
+    assert found.exclusion is ExclusionKind.WITHDRAWN
 
 
 def test_a_decoded_final_has_its_progress_and_unknown_resolutions() -> None:

@@ -133,7 +133,7 @@ async def test_a_body_of_the_wrong_form_is_400_with_its_fields(
         (evaluation(timeout=601), "timeout must be between 5 and 600"),
         ({"kernel": kernel(kernel_type="triton")}, "Triton kernels require io_contract"),
         ({"kernel": kernel(source_code=" ")}, "the file is empty"),
-        (evaluation(gpu="H200"), "no gpu named 'H200'"),
+        (evaluation(gpu="H200"), "no GPU type named 'H200'"),
     ],
 )
 async def test_what_cannot_be_meant_is_refused_with_details(
