@@ -46,6 +46,7 @@ USUAL_OUTPUT = 1 << 20
 """An output without a reference is large if it has this many bytes more than twice its input."""
 CHECK_S = 3.0
 """Seconds after the deadline in which the check of a large output must end."""
+MAPPED_AGAIN = "the kernel mapped the memory of its input at another address"
 TOO_LARGE = "an input of the task exceeds the memory limit"
 
 
@@ -65,7 +66,7 @@ class HostCandidate:
         self.remote = False
         """On a GPU: whether inputs and outputs go through pinned host memory."""
         handle.process.freeze()
-        self.base = handle.process.address_of("arena")  # no submitted code has run yet
+        self.base = min(handle.process.places_of(arena.fd))  # no submitted code has run yet
 
     def build(self, deadline: Deadline) -> None:
         """Make the candidate build the submission; VerdictError if that fails."""
@@ -181,6 +182,18 @@ class HostCandidate:
     def refuse_overruns(self) -> None:
         """Refuse device code that wrote outside its output; does nothing for other kernels."""
 
+    def refuse_moved_pages(self) -> None:
+        """Refuse an output that could be the input's own pages in another order.
+
+        Such a kernel moves nothing. On a GPU the judge itself copies every output in the window.
+        """
+        if self.session.on_gpu:
+            return
+        with readable():
+            places = self.handle.process.places_of(self.arena.fd)
+        if places - {self.base}:
+            raise VerdictError(Verdict.DISALLOWED, MAPPED_AGAIN)
+
     def refuse_changes(self, data: object, reply: channel.CandidateReply) -> None:
         """Refuse a kernel that wrote into an input, except into parts that it returned."""
         if reply.output is not None:
@@ -279,6 +292,7 @@ def verify(
     with session.record_duration("check"):
         output = candidate.fetch(reply, expected, deadline)
         candidate.refuse_overruns()
+        candidate.refuse_moved_pages()
         if not session.request.task.mutates_inputs:
             candidate.refuse_changes(data, reply)
         candidate.handle.verify_frozen(deadline)
