@@ -234,11 +234,14 @@ def sorted_by_key(node: values.Node) -> values.Node:
 
 
 def ordered_like(pattern: values.Node, node: values.Node) -> values.Node:
-    """Return `node` with its dicts in the order of `pattern`; both must have the same structure."""
+    """Return `node` with its dicts in the order of `pattern`, and its lists or tuples as there.
+
+    Both must have the same structure.
+    """
     match pattern, node:
         case values.SequenceNode(), values.SequenceNode():
             items = tuple(map(ordered_like, pattern.items, node.items))
-            return node.model_copy(update={"items": items})
+            return node.model_copy(update={"kind": pattern.kind, "items": items})
         case values.DictNode(), values.DictNode():
             found = dict(node.items)
             pairs = tuple((key, ordered_like(each, found[key])) for key, each in pattern.items)

@@ -46,6 +46,8 @@ USUAL_OUTPUT = 1 << 20
 """An output without a reference is large if it has this many bytes more than twice its input."""
 CHECK_S = 3.0
 """Seconds after the deadline in which the check of a large output must end."""
+MAPPED_AGAIN = "the kernel mapped the memory of its input at another address"
+NOT_IN_ONE_INPUT = "an output overlaps the memory of the inputs, but is not within one of them"
 TOO_LARGE = "an input of the task exceeds the memory limit"
 
 
@@ -65,7 +67,7 @@ class HostCandidate:
         self.remote = False
         """On a GPU: whether inputs and outputs go through pinned host memory."""
         handle.process.freeze()
-        self.base = handle.process.address_of("arena")  # no submitted code has run yet
+        self.base = min(handle.process.places_of(arena.fd))  # no submitted code has run yet
 
     def build(self, deadline: Deadline) -> None:
         """Make the candidate build the submission; VerdictError if that fails."""
@@ -181,6 +183,24 @@ class HostCandidate:
     def refuse_overruns(self) -> None:
         """Refuse device code that wrote outside its output; does nothing for other kernels."""
 
+    def refuse_misplaced_output(self, data: object, reply: channel.CandidateReply) -> None:
+        """Refuse an output that consists of the input's pages in another order, or of two inputs.
+
+        Such a kernel moves less than it returns. On a GPU the judge copies outputs in the window.
+        """
+        if self.session.on_gpu or reply.output is None:
+            return
+        with readable():
+            places = self.handle.process.places_of(self.arena.fd)
+        if places - {self.base}:
+            raise VerdictError(Verdict.DISALLOWED, MAPPED_AGAIN)
+        placed = [(node.offset or 0, node.reach) for node in values.tensors(planned(data).node)]
+        for node in filter(values.on_host, values.tensors(reply.output)):
+            begin, end = node.address - self.base, node.address - self.base + node.reach
+            in_one = any(at <= begin and end <= at + reach for at, reach in placed)
+            if begin < self.arena.size and end > 0 and not in_one:
+                raise VerdictError(Verdict.DISALLOWED, NOT_IN_ONE_INPUT)
+
     def refuse_changes(self, data: object, reply: channel.CandidateReply) -> None:
         """Refuse a kernel that wrote into an input, except into parts that it returned."""
         if reply.output is not None:
@@ -279,6 +299,7 @@ def verify(
     with session.record_duration("check"):
         output = candidate.fetch(reply, expected, deadline)
         candidate.refuse_overruns()
+        candidate.refuse_misplaced_output(data, reply)
         if not session.request.task.mutates_inputs:
             candidate.refuse_changes(data, reply)
         candidate.handle.verify_frozen(deadline)

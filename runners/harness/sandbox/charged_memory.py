@@ -21,7 +21,7 @@ _FILES = (("memory.usage_in_bytes", "total_rss", "total_cache"), ("memory.curren
 _SHARED = b" /dev/zero (deleted)\n"
 """How Linux names shared memory that belongs to no file."""
 _UNMAPPED_SHARE, _UNMAPPED_LEAST = 4, 256 << 20
-_MAPS_MOST = 16 << 20
+MAPS_MOST = 16 << 20
 """The most bytes of a process's list of mappings that are read: its paths can be very long."""
 _MARGIN = 16
 """Other programs may free or take this part of a limit while a program ends."""
@@ -72,8 +72,8 @@ def maps_shared_memory(pid: int) -> bool:
         for thread in living_threads(process)[:1]:
             try:
                 with Path(f"/proc/{thread}/maps").open("rb") as maps:
-                    text = maps.read(_MAPS_MOST)
-                if _SHARED in text or len(text) == _MAPS_MOST:
+                    text = maps.read(MAPS_MOST)
+                if _SHARED in text or len(text) == MAPS_MOST:
                     return True
             except PermissionError:
                 return True

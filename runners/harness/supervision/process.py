@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import resource
 import select
 import signal
@@ -14,6 +15,7 @@ import torch
 
 from runners.harness.protocol.values import DTYPES, TensorNode, bits
 from runners.harness.sandbox import process_limits
+from runners.harness.sandbox.charged_memory import MAPS_MOST
 from runners.harness.sandbox.process_limits import kill_tree
 from runners.harness.verdicts import too_much_printed
 from runners.process_tree import descendants, thread_states
@@ -29,6 +31,8 @@ GAPS_MOST = 2
 """An output that takes more than this many times the memory of its elements is copied without gaps,
 because these take long to compare. Others keep their strides: a task may require contiguous memory.
 """
+_MEMORY_FILE = re.compile(rb"^(\w+)-\w+ \S+ (\w+) \S+ (\d+) +/memfd:", re.MULTILINE)
+"""A mapping of a memory file: address, offset and inode."""
 PIECE = 64 << 20
 """The bytes of an output that are copied between two checks of the deadline."""
 STOP_S = 2.0
@@ -243,12 +247,20 @@ class CandidateProcess:
             exited = found.si_code == os.CLD_EXITED
             raise ProcessGoneError(found.si_status if exited else -found.si_status)
 
-    def address_of(self, name: str) -> int:
-        """Return the address at which the process has mapped the memory file `name`; 0 if none."""
-        for line in Path(f"/proc/{self.pid}/maps").read_text().splitlines():
-            if f"/memfd:{name} " in f"{line} ":
-                return int(line.split("-", 1)[0], 16)
-        return 0
+    def places_of(self, fd: int) -> frozenset[int]:
+        """Return the addresses at which the memory file `fd` begins, according to each mapping.
+
+        UnreadableError if the list of mappings cannot be read or is too long.
+        """
+        try:
+            with Path(f"/proc/{self.pid}/maps").open("rb") as maps:
+                text = maps.read(MAPS_MOST)
+        except OSError as error:
+            raise UnreadableError(f"its mappings cannot be read: {error.strerror}") from error
+        if len(text) == MAPS_MOST:
+            raise UnreadableError("it has too many mappings to be read")
+        own, found = os.fstat(fd).st_ino, _MEMORY_FILE.findall(text)
+        return frozenset(int(a, 16) - int(b, 16) for a, b, inode in found if int(inode) == own)
 
     def read(self, node: TensorNode, most: int, check: Callable[[], object] = int) -> torch.Tensor:
         """Return a copy of a tensor of the frozen process; `check` is called before each piece.

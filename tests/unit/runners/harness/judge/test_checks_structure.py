@@ -54,3 +54,7 @@ def test_a_structure_is_brought_into_the_order_of_its_keys_and_into_anothers() -
     assert ordered_like(pattern, other) == node_of({"b": 10, "a": [{"d": 20, "c": 30}], 5: None})
     assert sorted_by_key(other) == sorted_by_key(ordered_like(pattern, other))
     assert sorted_by_key(pattern) == node_of({5: None, "a": [{"c": 3, "d": 2}], "b": 1})
+
+
+def test_a_list_may_stand_for_a_tuple_and_becomes_one() -> None:
+    assert ordered_like(node_of([(1, 2), [3]]), node_of(([4, 5], (6,)))) == node_of([(4, 5), [6]])

@@ -175,7 +175,7 @@ def test_a_list_of_mappings_is_not_read_to_its_end_if_that_takes_long(
 ) -> None:
     pid = run(started, HOLDER)
     assert not maps_shared_memory(pid)
-    monkeypatch.setattr(charged_memory, "_MAPS_MOST", 100)
+    monkeypatch.setattr(charged_memory, "MAPS_MOST", 100)
     assert maps_shared_memory(pid)
 
 

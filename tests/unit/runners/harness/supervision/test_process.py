@@ -11,6 +11,7 @@ import psutil
 import pytest
 import torch
 
+from runners.harness.protocol.arena import Arena
 from runners.harness.protocol.values import TensorNode
 from runners.harness.sandbox.process_limits import kill_tree
 from runners.harness.supervision import process
@@ -242,7 +243,26 @@ def test_a_process_that_ended_is_noticed_with_its_status(program: str, status: i
 def test_a_living_process_passes_the_check(started: Started) -> None:
     started.subject.check()
 
-    assert started.subject.address_of("no such memory") == 0
+
+@pytest.mark.parametrize("started", [HOLDING], indirect=True)
+def test_a_memory_file_that_it_has_not_mapped_has_no_place(started: Started) -> None:
+    with Arena(4096) as arena:
+        assert started.subject.places_of(arena.fd) == frozenset()
+
+
+def test_each_order_of_the_pages_of_a_memory_file_is_a_place_of_its_own() -> None:
+    with Arena(8192) as arena:  # the judge maps it once
+        first = CandidateProcess(os.getpid())
+        (whole,) = first.places_of(arena.fd)
+        with mmap.mmap(arena.fd, 4096, offset=4096):
+            assert len(first.places_of(arena.fd)) == 2
+        assert first.places_of(arena.fd) == {whole}
+
+
+def test_a_list_of_mappings_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "MAPS_MOST", 100)
+    with Arena(4096) as arena, pytest.raises(UnreadableError, match="too many mappings"):
+        CandidateProcess(os.getpid()).places_of(arena.fd)
 
 
 @pytest.mark.parametrize("started", [SPINNING], indirect=True)
