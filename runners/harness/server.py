@@ -64,7 +64,6 @@ GRACE_S = 8.0
 """Seconds by which all attempts at an evaluation may exceed its limits, because a candidate on a
 GPU exits slowly. Two more seconds are enough to end the candidate after that."""
 
-
 _HEALTH, _PROGRESS, _ANSWER = b'{"h', b'{"p', b'{"e'
 """How a judge's lines begin: an answer is an evaluation or an error."""
 HUGE_PAGES_S = 0.1
@@ -99,6 +98,7 @@ def serve(isolation: Isolation, *, gpu: bool = False) -> int:
     """Answer request lines on standard input until it ends; return the exit status."""
     process.adopt_orphans()
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
+    syscalls.start_session()
     for name in names(graders):
         load(graders, name)  # otherwise every judge would import it again
     host_environment()  # starts a program, whose answer is kept
@@ -205,11 +205,11 @@ def _relay(reader: int, ended: int) -> bool:
 def _fork_judge(body: Callable[[], int]) -> int:
     """Fork a judge that runs `body` and exits with its status; return its process id."""
     gc.freeze()  # a collection in a child would otherwise touch, and so copy, the whole heap
-    judge = os.fork()
-    if judge == 0:
+    if (judge := os.fork()) == 0:
         status = 70
         try:
             syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # for the maps of its candidates
+            syscalls.start_session()
             skip_compiler()
             status = body()
         except BaseException:  # noqa: BLE001 - the outermost frame of this process
