@@ -169,9 +169,8 @@ A file can have any number of shared locks."""
 _F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW = 6, 7, 37, 38
 _UDP, _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 17, 1, 7, 8
 _SO_ATTACH_FILTER, _SO_ATTACH_REUSEPORT_CBPF = 26, 51
-_TERMINAL = 0x5412, 0x541C  # TIOCSTI, TIOCLINUX
-_OF_BRIDGES_AND_VLANS = (0x8940, 0x8941, 0x8982, 0x8983, 0x89A0, 0x89A1)
-"""Requests on any socket for which Linux loads the modules of bridges and of virtual LANs."""
+_REQUESTS = (0x5412, 0x541C, 0x8940, 0x8941, 0x8982, 0x8983, 0x89A0, 0x89A1)
+"""TIOCSTI, TIOCLINUX, and those for which Linux loads modules of bridges and virtual LANs."""
 _PR_SCHED_CORE, _PR_FUTEX_HASH = 62, 78
 _RLIMIT_CORE = 4
 _MADV_PAGEOUT = 21  # it would move memory to the swap space, where no watchdog counts shared memory
@@ -325,9 +324,7 @@ def seccomp_instructions(
     program += _restrict_socket_options(_SETSOCKOPT[column])
     program += _on_argument(_MINCORE[column], 1, _refuse_from(1, errno.EPERM), half=1)
     program += _on_argument(_MADVISE[column], 2, _refuse(_MADV_PAGEOUT, 0))
-    refused = [
-        step for each in (*_TERMINAL, *_OF_BRIDGES_AND_VLANS) for step in _refuse(each, errno.EPERM)
-    ]
+    refused = [step for each in _REQUESTS for step in _refuse(each, errno.EPERM)]
     program += _on_argument(_IOCTL[column], 1, refused)
     return [*program, (_RETURN, 0, 0, _ALLOW)]
 
