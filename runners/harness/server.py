@@ -99,6 +99,7 @@ def serve(isolation: Isolation, *, gpu: bool = False) -> int:
     """Answer request lines on standard input until it ends; return the exit status."""
     process.adopt_orphans()
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
+    syscalls.start_session()
     for name in names(graders):
         load(graders, name)  # otherwise every judge would import it again
     host_environment()  # starts a program, whose answer is kept
@@ -205,11 +206,11 @@ def _relay(reader: int, ended: int) -> bool:
 def _fork_judge(body: Callable[[], int]) -> int:
     """Fork a judge that runs `body` and exits with its status; return its process id."""
     gc.freeze()  # a collection in a child would otherwise touch, and so copy, the whole heap
-    judge = os.fork()
-    if judge == 0:
+    if (judge := os.fork()) == 0:
         status = 70
         try:
             syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # for the maps of its candidates
+            syscalls.start_session()
             skip_compiler()
             status = body()
         except BaseException:  # noqa: BLE001 - the outermost frame of this process

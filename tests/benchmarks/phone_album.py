@@ -21,7 +21,6 @@ COMMANDS = frozenset(
         *("leaderboard help", "leaderboard invite", "leaderboard join", "leaderboard list"),
         *("leaderboard show", "leaderboard show-personal", "leaderboard task"),
         *("leaderboard template", "leaderboard uninvite", "leaderboard update"),
-        *("leaderboard check cancel", "leaderboard check show"),
         *(f"leaderboard submit {mode}" for mode in ("benchmark", "profile", "ranked", "test")),
         *(f"profile {word}" for word in ("delete", "export", "link", "notices", "revoke")),
         *("profile tokens", "submission cancel", "submission compare", "submission rerun"),

@@ -152,18 +152,11 @@ _ANSWERED: dict[str, tuple[int, int, int]] = {
 }
 """Calls without effect, and the errors that they return; with 0 they succeed. Access lists of files
 in memory would be counted by no limit. An idle process takes minutes to exit on busy cores."""
-_CLONE = (56, 220)
-_FCNTL = (72, 25)
-_FLOCK = (73, 32)
-_IOCTL = (16, 29)
-_MADVISE = (28, 233)
-_MEMFD_CREATE = (319, 279)
+_CLONE, _FCNTL, _FLOCK, _IOCTL = (56, 220), (72, 25), (73, 32), (16, 29)
+_MADVISE, _MEMFD_CREATE = (28, 233), (319, 279)
 _MINCORE = (27, 232)  # no signal ends it, and for 4 GiB or more it could take hours
-_PRCTL = (157, 167)
-_PRLIMIT = (302, 261)
-_SETRLIMIT = (160, 164)
-_SETSOCKOPT = (54, 208)
-_SOCKET = (41, 198)
+_PRCTL, _PRLIMIT, _SETRLIMIT = (157, 167), (302, 261), (160, 164)
+_SETSOCKOPT, _SOCKET = (54, 208), (41, 198)
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
@@ -176,11 +169,12 @@ A file can have any number of shared locks."""
 _F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW = 6, 7, 37, 38
 _UDP, _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 17, 1, 7, 8
 _SO_ATTACH_FILTER, _SO_ATTACH_REUSEPORT_CBPF = 26, 51
-_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_REQUESTS = (0x5412, 0x541C, 0x8940, 0x8941, 0x8982, 0x8983, 0x89A0, 0x89A1)
+"""TIOCSTI, TIOCLINUX, and those for which Linux loads modules of bridges and virtual LANs."""
 _PR_SCHED_CORE, _PR_FUTEX_HASH = 62, 78
 _RLIMIT_CORE = 4
 _MADV_PAGEOUT = 21  # it would move memory to the swap space, where no watchdog counts shared memory
-_FAMILIES = (1, 2, 10, 16)
+_FAMILIES, _NETLINK = (1, 2, 10, 16), 16
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others, like AF_VSOCK, may ignore network namespaces."""
 
 _LOAD, _IF_EQUAL, _IF_ANY_BIT, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
@@ -222,11 +216,15 @@ def _refuse_namespaces_and_siblings() -> list[Instruction]:
 
 
 def _refuse_other_families() -> list[Instruction]:
-    """Also refuse protocols after UDP: for one of them, Linux may load a module, such as SCTP's."""
-    last = len(_FAMILIES)
+    """Also refuse protocols for which Linux may load a module: those after UDP, such as SCTP's.
+
+    Of netlink only the first one is allowed, by which programs list their network interfaces.
+    """
+    last, protocol = len(_FAMILIES), (_LOAD, 0, 0, _ARGUMENT + 8 * 2)
     tests = [(_IF_EQUAL, last - index, 0, family) for index, family in enumerate(_FAMILIES)]
-    tests += [(_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT), (_LOAD, 0, 0, _ARGUMENT + 8 * 2)]
-    return tests + _refuse_from(_UDP + 1, errno.EPROTONOSUPPORT)
+    tests += [(_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT), (_IF_EQUAL, 0, 3, _NETLINK)]
+    tests += [protocol, *_refuse_from(1, errno.EPROTONOSUPPORT)]
+    return [*tests, protocol, *_refuse_from(_UDP + 1, errno.EPROTONOSUPPORT)]
 
 
 def _restrict_socket_options(number: int) -> list[Instruction]:
@@ -326,8 +324,8 @@ def seccomp_instructions(
     program += _restrict_socket_options(_SETSOCKOPT[column])
     program += _on_argument(_MINCORE[column], 1, _refuse_from(1, errno.EPERM), half=1)
     program += _on_argument(_MADVISE[column], 2, _refuse(_MADV_PAGEOUT, 0))
-    injection = _refuse(_TIOCSTI, errno.EPERM) + _refuse(_TIOCLINUX, errno.EPERM)
-    program += _on_argument(_IOCTL[column], 1, injection)
+    refused = [step for each in _REQUESTS for step in _refuse(each, errno.EPERM)]
+    program += _on_argument(_IOCTL[column], 1, refused)
     return [*program, (_RETURN, 0, 0, _ALLOW)]
 
 

@@ -111,8 +111,8 @@ def enter_keeping_rights(
     if not as_root:
         layers.attempt(IsolationLayer.FILESYSTEM, lambda: view.build(limits.disk, gpu=gpu))
     if IsolationLayer.NAMESPACES in layers.active:
-        layers.attempt(PROC, lambda: view.mount_proc(innermost=True))
         layers.attempt(NESTED, _forbid_namespaces)
+        layers.attempt(PROC, lambda: view.mount_proc(innermost=True))  # from here on read-only
     job = view.enter_job(own_view=IsolationLayer.FILESYSTEM in layers.active)
     _clean_environment(job)
     close_others(keep_fds | locks.kept_fds())

@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,8 +25,9 @@ SHARED_JOB = "podium-job-"
 """The prefix of work folders in a shared `/tmp`; each candidate has its own."""
 _REMOVE_S = 20.0
 """Seconds to remove what candidates left in a shared `/tmp`; the rest is removed the next time."""
+_DELETE, _UNLOCK = ("/bin/rm", "-rf"), ("/bin/chmod", "-R", "u+rwx")
+_PATHS_MOST = 256
 _MOUNT_POINT = "/tmp"  # noqa: S108 - only a place to mount the new root on
-_PRESSURE = "/proc/pressure"
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 _MAX_FILES = 16384
@@ -211,15 +213,14 @@ def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
 def mount_proc(*, innermost: bool = False) -> None:
     """Mount a new /proc, which shows only the processes of this PID namespace.
 
-    If `innermost`, nothing can be written below `_PRESSURE`: each descriptor with a request for
-    notices would delay the exit of its process by many milliseconds. No sandbox inside this one
-    could then mount a /proc.
+    If `innermost`, nothing can be written below it. In `/proc/self/autogroup` a submission could
+    give itself so small a share of busy cores that its exit takes minutes, and each request for
+    notices in `/proc/pressure` delays an exit. No sandbox inside this one could mount a /proc.
     """
     flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
     syscalls.mount("proc", "/proc", flags)
-    if innermost and Path(_PRESSURE).exists():
-        syscalls.bind(_PRESSURE, _PRESSURE)
-        syscalls.set_mount_attributes(_PRESSURE, syscalls.MOUNT_ATTR_RDONLY, recursive=False)
+    if innermost:
+        syscalls.set_mount_attributes("/proc", syscalls.MOUNT_ATTR_RDONLY, recursive=False)
 
 
 def place(files: Mapping[str, str], programs: Mapping[str, int] = _NONE) -> None:
@@ -275,11 +276,24 @@ def remove_jobs() -> None:
 
 
 def _remove(paths: Sequence[str]) -> None:
-    """Remove files and folders with `rm`, because `shutil.rmtree` fails at thousands of levels."""
+    """Remove files and folders, also those that their owner may not read or change any more."""
+    end = time.monotonic() + _REMOVE_S
+    _run_on(_DELETE, paths, end)
+    kept = [path for path in paths if os.path.lexists(path) and not Path(path).is_symlink()]
+    _run_on(_UNLOCK, kept, end)
+    _run_on(_DELETE, kept, end)
+
+
+def _run_on(command: Sequence[str], paths: Sequence[str], end: float) -> None:
+    """Run a program on a few paths at a time, because Linux limits its arguments, until `end`.
+
+    It is a program because `shutil.rmtree` fails at thousands of levels.
+    """
     with suppress(OSError, subprocess.TimeoutExpired):
-        if paths:
-            command = ["/bin/rm", "-rf", "--", *paths]
-            subprocess.run(command, stderr=subprocess.DEVNULL, timeout=_REMOVE_S, check=False)
+        for first in range(0, len(paths), _PATHS_MOST):
+            line = [*command, "--", *paths[first : first + _PATHS_MOST]]
+            left_s = max(0.0, end - time.monotonic())
+            subprocess.run(line, stderr=subprocess.DEVNULL, timeout=left_s, check=False)
 
 
 def enter_job(*, own_view: bool) -> str:

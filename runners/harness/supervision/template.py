@@ -12,6 +12,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Iterable
+from contextlib import suppress
 
 import torch
 
@@ -123,8 +124,13 @@ class TemplateProcess:
             raise ConnectionResetError("the template is gone")
 
     def close(self) -> None:
-        """End the spares, close the link and wait for the template to exit."""
+        """End the spares, close the link and wait for the template to exit.
+
+        Processes that the task's own code has forked may have the link too, so it is shut down.
+        """
         self.spares.close()
+        with suppress(OSError):  # the template is gone
+            self.link.shutdown(socket.SHUT_RDWR)
         self.link.close()
         os.waitpid(self.pid, 0)
 

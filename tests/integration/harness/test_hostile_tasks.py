@@ -1,6 +1,7 @@
 """What a task's own code may do to the warm server and to the evaluations after its own."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,25 @@ def reported():
     left = [each for folder in ("/tmp", "/var/tmp", "/dev/shm") for each in os.listdir(folder)]
     return [each for each in left if not each.startswith("judge-")]
 """
+LOCKS = """
+def reported():
+    os.makedirs("/tmp/locked/inside/more")
+    for folder in ("/tmp/locked/inside", "/tmp/locked"):
+        os.chmod(folder, 0)
+    os.symlink("/usr", "/tmp/link")
+    for number in range(9_000):  # their names are longer than the arguments of a program may be
+        Path(f"/tmp/{number:0250}").touch()
+"""
+SHARE = Path("/proc/self/autogroup")
+LOWERS_SHARE = """
+def reported():
+    with open("/proc/self/autogroup", "w") as share:
+        share.write("19")
+"""
+READS_SHARE = """
+def reported():
+    return Path("/proc/self/autogroup").read_text().split()[1:]
+"""
 LIMITS = """
 def reported():
     resource.prlimit(os.getppid(), resource.RLIMIT_DATA, (1 << 30, 1 << 30))
@@ -95,6 +115,23 @@ def test_a_task_leaves_no_files_for_the_next_one(harness: Harness) -> None:
     assert harness.evaluate(hostile(LEAVES)).message == "None"
 
     assert harness.evaluate(hostile(FINDS)).message == "[]"
+
+
+@pytest.mark.slow
+def test_a_task_leaves_no_folders_that_it_has_locked_and_no_great_number_of_files(
+    harness: Harness,
+) -> None:
+    assert harness.evaluate(hostile(LOCKS)).message == "None"
+
+    assert harness.evaluate(hostile(FINDS)).message == "[]"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARE.exists(), reason="this Linux has no groups of sessions")
+def test_a_task_lowers_the_share_of_cores_of_no_later_one(harness: Harness) -> None:
+    assert harness.evaluate(hostile(LOWERS_SHARE)).message == "None"
+
+    assert harness.evaluate(hostile(READS_SHARE)).message == "['nice', '0']"
 
 
 @pytest.mark.slow

@@ -217,6 +217,25 @@ def test_no_socket_makes_linux_load_a_protocol(
 
 
 @BOTH
+@pytest.mark.parametrize(("protocol", "allowed"), [(0, True), (4, False), (12, False)])
+def test_netlink_only_lists_network_interfaces(
+    machine: str, protocol: int, *, allowed: bool
+) -> None:
+    number = {"x86_64": 41, "aarch64": 198}[machine]
+    expected = ALLOW if allowed else REFUSED | errno.EPROTONOSUPPORT
+    assert verdict(machine, number, 16, 3, protocol) == expected
+
+
+@BOTH
+@pytest.mark.parametrize("request_number", [0x8940, 0x8941, 0x8982, 0x8983, 0x89A0, 0x89A1])
+def test_no_request_makes_linux_load_the_module_of_bridges(
+    machine: str, request_number: int
+) -> None:
+    number = {"x86_64": 16, "aarch64": 29}[machine]
+    assert verdict(machine, number, 3, request_number) == REFUSED | errno.EPERM
+
+
+@BOTH
 @pytest.mark.parametrize(("advice", "expected"), [(21, REFUSED), (20, ALLOW), (4, ALLOW)])
 def test_no_memory_is_moved_to_the_swap_space_on_request(
     machine: str, advice: int, expected: int

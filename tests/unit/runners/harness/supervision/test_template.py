@@ -54,6 +54,17 @@ def test_a_template_ends_when_its_judge_hangs_up() -> None:
         os.waitpid(forked.pid, os.WNOHANG)
 
 
+def test_a_template_ends_although_a_fork_of_its_judge_still_has_the_link() -> None:
+    forked = module.fork_template()
+    kept = os.dup(forked.link.fileno())
+
+    forked.close()
+
+    os.close(kept)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(forked.pid, os.WNOHANG)
+
+
 def test_a_template_that_says_something_else_is_gone() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
