@@ -101,7 +101,7 @@ def serve(isolation: Isolation, *, gpu: bool = False) -> int:
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
     for name in names(graders):
         load(graders, name)  # otherwise every judge would import it again
-    host_environment()  # starts a program, whose answer is kept
+    host_environment()  # runs a program and caches its output
     syscalls.use_huge_pages(HUGE_PAGES_S)
     if not gpu:
         return _serve_all(isolation, None, None)
@@ -160,12 +160,12 @@ def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | No
     status = _end_judge(judge, keep_alive)
     fcntl.fcntl(0, fcntl.F_SETFL, os.O_RDONLY)  # the judge shares the flags of the open file
     if fork.inherited() != inherited or _has_request():
-        raise RuntimeError("a judge changed what later ones inherit")
+        raise RuntimeError("a judge changed what later judges inherit")
     return 0 if answered else status or NO_EVALUATION
 
 
 def _has_request() -> bool:
-    """Return whether a judge wrote a request, as it may do by `/proc/self/fd` of a usual user."""
+    """Return whether a judge has written a request into standard input, through `/proc/self/fd`."""
     is_pipe = stat.S_ISFIFO(os.fstat(0).st_mode)
     return is_pipe and any(fcntl.ioctl(0, termios.FIONREAD, bytes(4)))
 
@@ -173,8 +173,8 @@ def _has_request() -> bool:
 def _relay(reader: int, ended: int) -> bool:
     """Pass on a judge's lines up to its answer or its end; return whether it answered.
 
-    Its health comes first, while no code of a task has run. After that, only progress may precede
-    the answer. Later judges inherit the buffer, so it is cleared.
+    The first line must be its health, which it reports before any code of a task runs. After that,
+    only progress may precede the answer. Later judges inherit the buffer, so it is cleared.
     """
     buffer = bytearray(64 << 10)
     view, filled, inside = memoryview(buffer), 0, b""

@@ -8,7 +8,7 @@ lets the call continue, or refuses it with ENOLCK (see seccomp_unotify(2)).
 Only calls are counted, because a process can change its arguments after they were read. When the
 count is at the limit, it is corrected by the locks that Linux lists. Linux lists the locks of open
 files without a process, so those of all sandboxes count then, but never more than the calls. It
-does not list shared locks whose process has ended, so calls for these count for ever once it has.
+does not list shared locks whose process has ended, so their calls count until the sandbox ends.
 """
 
 import errno
@@ -33,7 +33,7 @@ _NOTIFICATION, _ANSWER = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI")
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _CONTINUE = 1
 _START = 19
-"""The place of a process's start in its `stat`, after its name."""
+"""The index of a process's start in its `stat`, after its name."""
 _LIST = Path("/proc/locks")
 _NO_PROCESS = -1
 """The process id in the list of a lock that belongs to an open file."""
@@ -109,7 +109,7 @@ def _process_of(thread: int) -> tuple[int, int] | None:
 
 
 def _start_of(process: int) -> int | None:
-    """Return when a process started, in ticks after the machine; None if it has ended."""
+    """Return when a process started, in ticks since the machine's start; None if it has ended."""
     try:
         words = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -130,12 +130,12 @@ class LockServer:
         return self.inbox.fileno(), *self.sandboxes
 
     def answer(self, ready: Mapping[int, int]) -> None:
-        """Do what the events of ready descriptors ask for."""
+        """Handle the events of ready descriptors."""
         for fd in ready.keys() & self.fds():
             self._answer(fd, ready[fd])
 
     def _answer(self, fd: int, events: int) -> None:
-        """Accept a sandbox, answer a report, or forget a sandbox that has ended."""
+        """Accept a sandbox, answer a report, or drop a sandbox that has ended."""
         if fd == self.inbox.fileno():
             for listener in socket.recv_fds(self.inbox, 1, 1)[1]:
                 os.set_inheritable(listener, False)  # noqa: FBT003 - the library's own signature
@@ -148,7 +148,7 @@ class LockServer:
             os.close(fd)
 
     def close(self) -> None:
-        """Answer nothing more: calls that would be reported fail with ENOSYS."""
+        """Stop answering: from now on, calls that would be reported fail with ENOSYS."""
         hand_over(None)
         self.close_in_fork()
 
@@ -192,7 +192,7 @@ def has_server() -> bool:
 
 
 def hand_over(listener: int | None) -> None:
-    """Give the filter's listener to the server, and close both here; submitted code may follow."""
+    """Send the filter's listener to the server, and close both here, before submitted code runs."""
     global _link
     link, _link = _link, None
     if link is None:
