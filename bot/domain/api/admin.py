@@ -68,7 +68,7 @@ class LimitOrder(LimitKey):
 
 
 class QuotaBody(DecisionBody):
-    """Which GPU time a quota counts; None covers every board, GPU type (together), or person."""
+    """Which GPU time a quota counts: None is all boards, all GPU types, or every person."""
 
     unit: Unit
     each_person: bool = True  # or all people have it together
