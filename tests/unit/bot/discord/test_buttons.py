@@ -78,14 +78,14 @@ async def report_of(room: Room, submission: Submission) -> Message:
 
 
 @pytest.mark.parametrize("label", ["Run again", "Make ranked"])
-async def test_several_clicks_at_once_make_one_run_and_each_is_told_which(label: str) -> None:
+async def test_several_clicks_at_once_make_one_run_and_each_shows_it(label: str) -> None:
     async with a_room(commands=True) as room:
         earlier = await room.submit(mode=Mode.TEST)
         await room.place.judged(earlier)
         report = await report_of(room, earlier)
-        second, third, first = await pressed(room, report, label, times=3)
+        first, second, third = await pressed(room, report, label, times=3)
         _, made = await room.place.store.submissions.to(room.place.board.id)
-        already = f"Submission #{earlier.id} already runs again as #{made.id}"
+        already = f"Submission #{earlier.id} was already submitted again as #{made.id}"
         assert second.startswith(already)
         assert third == second
         assert first.startswith(f"Submission #{earlier.id} runs again as #{made.id}.")
