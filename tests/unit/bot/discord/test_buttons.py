@@ -63,7 +63,7 @@ async def test_a_button_is_known_again_by_its_id(action: SubmissionAction) -> No
 
 
 async def pressed(room: Room, report: Message, label: str, *, times: int) -> list[str]:
-    """What is said to clicks of the same button at the same moment, in order."""
+    """Return the answers to clicks of the same button at the same moment, sorted by their text."""
     clicks = await asyncio.gather(*(room.alice.click(report, label) for _ in range(times)))
     return sorted([(await each.final()).text for each in clicks])
 

@@ -279,7 +279,7 @@ async def killed_while_it_answers(here: Stage, begin: Begin) -> Interaction:
 
 
 async def killed_before_it_stores_its_outcome(here: Stage, begin: Begin) -> Interaction:
-    """What is to be done is done, and neither stored as done nor said."""
+    """Kill the process after the change, before its outcome is stored or sent."""
     reached = asyncio.Event()
 
     async def stop(*_: object) -> None:
@@ -299,7 +299,7 @@ async def killed_before_it_stores_its_outcome(here: Stage, begin: Begin) -> Inte
 
 
 async def expired_before_it_answers(here: Stage, begin: Begin) -> Interaction:
-    """Discord takes the acknowledgement, and then no answer any more."""
+    """Let Discord accept the acknowledgement, but no answer after it."""
     faults = [
         Fault(method, path, 401, code=50027)
         for method, path in (("PATCH", ANSWER), ("POST", FOLLOWUPS))
