@@ -151,7 +151,7 @@ class FinalBody(ResponseBody):
     comparison_s: float | None = None
     """The seconds that one of them took on average."""
     left: int | None = None
-    """The least number that is left; None until it starts."""
+    """The least number of comparisons that remain; None until it starts."""
     rows: tuple[FinalRowBody, ...] | None
 
     @classmethod

@@ -154,7 +154,7 @@ def _fails_without_submission(
 ) -> bool:
     """Return whether the evaluation exits with this error status without the submission too.
 
-    The evaluation is run once more, with a submission that only raises an exception. A program
+    The evaluation is run again, with a submission that only raises an exception. A program
     would have to be compiled again for that, so its statuses always count as the submission's.
     """
     task = session.request.task

@@ -40,8 +40,8 @@ _NO_PROCESS = -1
 
 
 @dataclass(slots=True)
-class _Setter:
-    """The most locks that a process may have set."""
+class _ProcessLocks:
+    """The most locks that a process may hold: on parts of files, and shared ones."""
 
     records: int = 0
     shared: int = 0
@@ -51,11 +51,11 @@ class SandboxLocks:
     """The locks of one sandbox."""
 
     def __init__(self) -> None:
-        self.setters: dict[tuple[int, int], _Setter] = {}
-        """Process id and start -> what the process may have set."""
+        self.processes: dict[tuple[int, int], _ProcessLocks] = {}
+        """Process id and start -> what the process may hold."""
         self.of_open_files = 0
         """The most locks that belong to an open file, not to a process."""
-        self.lasting = 0
+        self.unlisted = 0
         """The most locks that may exist although Linux does not list them."""
 
     def admit(self, thread: int, *, record: bool, of_open_file: bool) -> bool:
@@ -69,31 +69,31 @@ class SandboxLocks:
             self.of_open_files += added
             return True
         if (process := _process_of(thread)) is None:
-            self.lasting += added
+            self.unlisted += added
             return True
-        setter = self.setters.setdefault(process, _Setter())
-        setter.records += added * record
-        setter.shared += added * (not record)
+        held = self.processes.setdefault(process, _ProcessLocks())
+        held.records += added * record
+        held.shared += added * (not record)
         return True
 
     def _count(self) -> int:
-        by_process = sum(each.records + each.shared for each in self.setters.values())
-        return self.lasting + self.of_open_files + by_process
+        by_process = sum(each.records + each.shared for each in self.processes.values())
+        return self.unlisted + self.of_open_files + by_process
 
     def _correct(self) -> None:
         """Replace the counts of calls by those of existing locks.
 
         Linux drops the locks on parts of files when a process ends, but not shared ones.
         """
-        for ended in [each for each in self.setters if _start_of(each[0]) != each[1]]:
-            self.lasting += self.setters.pop(ended).shared
+        for ended in [each for each in self.processes if _start_of(each[0]) != each[1]]:
+            self.unlisted += self.processes.pop(ended).shared
         try:
             words = [line.split() for line in _LIST.read_text().splitlines()]
         except OSError:
             return
         found = Counter((each[1], int(each[4])) for each in words if each[1] != "->")
-        for (process, _), setter in self.setters.items():
-            setter.records, setter.shared = found["POSIX", process], found["FLOCK", process]
+        for (process, _), held in self.processes.items():
+            held.records, held.shared = found["POSIX", process], found["FLOCK", process]
         self.of_open_files = min(self.of_open_files, found["OFDLCK", _NO_PROCESS])
 
 

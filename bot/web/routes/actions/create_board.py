@@ -30,7 +30,7 @@ router = APIRouter(prefix="/create")
 async def form(request: Request, browser: page.SignedIn, check: page.KeptCheck = None) -> Response:
     """Show the form of a new board, the person's own boards, and their checks of the last month."""
     require_creator(browser.session.caller)
-    wanted, kept = await page.begun_with(context_of(request), browser.session.caller, check)
+    wanted, kept = await page.upload_of_check(context_of(request), browser.session.caller, check)
     return await _form(request, browser, kept | ({} if wanted is None else _settings(wanted)))
 
 
