@@ -230,7 +230,7 @@ def _up(data_dir: Path, *, served: bool, ready: bool) -> Requirement:
         return Requirement(_UP, found=True, detail="it runs, and is connected")
     detail, remedy = "it does not run here", "start it with `make up`"
     if served:
-        detail = "it starts, or is not connected to Discord"
+        detail = "it is starting, or is not connected to Discord"
         remedy = f"wait a minute; then read {data_dir / 'podium.log'}"
     return Requirement(_UP, found=False, detail=detail, remedy=remedy, optional=True)
 

@@ -74,7 +74,7 @@ class Client(Protocol):
         """Submit the source of an earlier submission again, perhaps in another mode."""
 
     async def cancel(self, number: SubmissionId, reason: str | None) -> int:
-        """Stop a submission; return how many unfinished jobs it had. A reason is an admin's."""
+        """Stop a submission; return how many unfinished jobs it had. Admins may give a reason."""
 
     async def withdraw(self, number: SubmissionId, reason: str) -> None:
         """Take a submission off its board permanently; its result stays."""

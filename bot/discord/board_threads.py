@@ -75,7 +75,7 @@ class GuildThreads:
         async def create() -> int:
             return await self._private_thread(channel, name, user, may_exist=may_exist)
 
-        return await self._in_room(channel.guild, create)
+        return await self._below_limit(channel.guild, create)
 
     async def _private_thread(
         self, channel: discord.TextChannel, name: str, user: int, *, may_exist: bool
@@ -126,7 +126,7 @@ class GuildThreads:
             raise ThreadBusyError
         try:
             async with self._renewed(key, owner):
-                made = await self._in_room(guild, partial(create, may_exist=claims > 1))
+                made = await self._below_limit(guild, partial(create, may_exist=claims > 1))
         except BaseException:
             await threads.release(key, owner)
             raise
@@ -162,10 +162,10 @@ class GuildThreads:
             return
         found = await self.client.fetch_channel(thread)
         if isinstance(found, discord.Thread) and found.archived:
-            await self._in_room(guild, partial(found.edit, archived=False))
+            await self._below_limit(guild, partial(found.edit, archived=False))
 
-    async def _in_room(self, guild: discord.Guild, action: Callable[[], Awaitable[T]]) -> T:
-        """Archive old threads before one becomes active, and more of them if there is no room."""
+    async def _below_limit(self, guild: discord.Guild, action: Callable[[], Awaitable[T]]) -> T:
+        """Archive old threads before one becomes active, and more if Discord refuses it."""
         await self._archive_old(guild, len(guild.threads) + 1 - MOST_ACTIVE)
         try:
             return await action()

@@ -101,13 +101,13 @@ class SubmissionButton(discord.ui.DynamicItem[discord.ui.Button[Any]], template=
         if self.action is SubmissionAction.STOP:
             async with direct_response(interaction):
                 require(interaction, ADMIN)
-                await interaction.response.send_modal(_StopForm(self.submission))
+                await interaction.response.send_modal(_CancelForm(self.submission))
             return
         async with replying(interaction) as answer:
             await _ACTIONS[self.action](answer, self.submission)
 
 
-class _StopForm(discord.ui.Modal):
+class _CancelForm(discord.ui.Modal):
     """A form that asks an admin why they cancel a submission."""
 
     reason: options.FormField = options.text_field("Reason, shown to its owner", required=False)
@@ -119,7 +119,7 @@ class _StopForm(discord.ui.Modal):
     @override
     async def on_submit(self, interaction: Interaction) -> None:
         async with replying(interaction) as answer:
-            await stop(answer, self.submission, options.typed_into(self.reason))
+            await cancel_as_admin(answer, self.submission, options.typed_into(self.reason))
 
 
 async def cancel(answer: InteractionReply, submission: SubmissionId) -> None:
@@ -131,7 +131,7 @@ async def cancel(answer: InteractionReply, submission: SubmissionId) -> None:
     await answer.conclude(f"Stopping submission #{submission}.")
 
 
-async def stop(answer: InteractionReply, submission: SubmissionId, reason: str) -> None:
+async def cancel_as_admin(answer: InteractionReply, submission: SubmissionId, reason: str) -> None:
     """Cancel anyone's submission, as an admin."""
     decision = await admin_decision(answer.interaction, reason)
     store = context_of(answer.interaction).store
@@ -145,24 +145,24 @@ async def run_again(
 ) -> None:
     """Submit the same source again, in the same mode unless another one is given.
 
-    Of a button that is pressed several times, only the first click submits; others are told of it.
+    Of several clicks on one button, only the first submits. The others show its submission.
     """
     asked = answer.interaction
     context, viewer, display = context_of(asked), await viewer_of(asked), display_for(asked)
     request = submissions.RerunRequest(viewer, submission, mode, display, button_key(asked))
     again = await submissions.rerun(context.store, context.clock, request)
     shown = await context.store.displays.find(again.id)
-    if shown is not None and _maker(shown) != interaction_key(asked):
+    if shown is not None and _made_by(shown) != interaction_key(asked):
         await answer.say(
-            f"Submission #{submission} already runs again as #{again.id}, which "
-            f"`/submission show id:{again.id}` shows. Its message has this button too."
+            f"Submission #{submission} was already submitted again as #{again.id}. "
+            f"`/submission show id:{again.id}` shows it, and its message has this button too."
         )
         return
     await say_stored(answer, again, f"Submission #{submission} runs again as #{again.id}. ")
 
 
-def _maker(shown: Display) -> str | None:
-    """Return the interaction that made a submission."""
+def _made_by(shown: Display) -> str | None:
+    """Return the key of the interaction that made a submission."""
     return SubmissionDisplay.model_validate_json(shown.place).answer
 
 

@@ -82,7 +82,8 @@ async def direct_messages(
 ) -> discord.PartialMessageable | None:
     """Return the direct messages with a user; None if that user has never begun them.
 
-    The bot never begins any: Discord blocks bots that begin many. Nothing else may send some.
+    The bot never begins any, because Discord blocks bots that begin many. All that it sends
+    directly goes to a channel from here.
     """
     person = await context.store.people.find(user_credential(user))
     found = None if person is None else await context.store.displays.conversation(person.id)

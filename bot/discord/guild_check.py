@@ -90,7 +90,7 @@ def _role(grant: GuildGrant, state: GuildState, name: str, part: str | None) -> 
         remedy = "give it this permission, or allow `/admin` for it in the server's Integrations"
         return SetupStep(title, is_done=False, detail=detail, remedy=remedy)
     if name == ADMIN and state.holders_of(role) == 0:
-        detail = f"no one has their role {role.name}, id {role.id}"
+        detail = f"no member has the role {role.name}, id {role.id}"
         remedy = "give it to yourself: on Discord, Server Settings, Members"
         return SetupStep(title, is_done=False, detail=detail, remedy=remedy)
     return SetupStep(title, is_done=True, detail=f"people with the role {role.name}, id {role.id}")

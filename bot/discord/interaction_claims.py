@@ -94,7 +94,7 @@ async def _claimed(answer: InteractionReply) -> AsyncIterator[InteractionReply]:
         claim = InteractionClaim.of(interaction, request_json(interaction))
         answer.save = claim.save_outcome
         await claim.begin(answer)
-        await _note_conversation(interaction)
+        await _save_conversation(interaction)
         done = False
         try:
             async with claim.renewed():
@@ -114,12 +114,12 @@ async def _claimed(answer: InteractionReply) -> AsyncIterator[InteractionReply]:
         await claim.end(done=done, pause=pause, keep_token=answer.is_followed)
 
 
-async def _note_conversation(interaction: Interaction) -> None:
+async def _save_conversation(interaction: Interaction) -> None:
     """Store where the person has begun direct messages; only there may the bot send any."""
     if interaction.guild_id is not None:
         return
     context = context_of(interaction)
-    with suppress(StoreError):  # the next command notes it
+    with suppress(StoreError):  # the next command saves it
         person = await context.person(interaction.user)
         await context.store.displays.save_conversation(person.id, str(interaction.channel_id))
 

@@ -27,7 +27,7 @@ _RESERVED = 40
 
 
 async def say_checking(answer: InteractionReply, text: str, number: PublicationId) -> None:
-    """Confirm that a check is stored; what shows it continues in this answer as a last resort."""
+    """Confirm that a check is stored; this answer gets its outcome if nothing else can."""
     answer.is_followed = True
     await answer.conclude(f"{text} {await _where_shown(answer.interaction, number)}")
 

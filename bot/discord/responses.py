@@ -149,7 +149,7 @@ class InteractionReply:
                 await channel.send(draft.content, files=as_files(draft.files), view=shown)
                 return
         except (discord.Forbidden, discord.NotFound):
-            pass  # they have closed them since
+            pass  # the person has closed their direct messages
         _log.warning("a reply was not sent", action="untold")
 
 

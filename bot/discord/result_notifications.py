@@ -51,8 +51,8 @@ class NotificationButton(
             words = "Notifications of results are off. `/profile notices` switches them on."
             if enabled:
                 words = (
-                    "When a run of yours has taken two minutes or more, a message where its report "
-                    "is will say that its result is ready. `/profile notices` switches this off."
+                    "When a run of yours has taken two minutes or more, a message near its report "
+                    "will say that the result is ready. `/profile notices` switches this off."
                 )
             await answer.conclude(words)
 

@@ -18,7 +18,7 @@ EVERY_S = 2.0
 """Seconds between two readings of the store."""
 OLDEST_S = 6.0
 """With an older reading, no boards are suggested: people may have been uninvited since."""
-_OWN_S = 3.0
+_OTHER_S = 3.0
 """How old in seconds other data may be; three times that while it is read again."""
 _MOST_PEOPLE = 2000
 _log = structlog.get_logger(__name__)
@@ -69,7 +69,7 @@ class Snapshot:
 
     async def cached(self, key: object, make: Callable[[], Awaitable[Found]]) -> Found:
         """Return other data, such as one person's, by `key`; `make` reads it every few seconds."""
-        return await self._own.get(key, _OWN_S, make)
+        return await self._own.get(key, _OTHER_S, make)
 
 
 def _now() -> float:

@@ -42,7 +42,7 @@ _UNKNOWN_MESSAGE = 10008
 """Discord's code when a message was deleted."""
 _RETRY_S = 0.5
 """Seconds until the next attempt after a thread was lost."""
-_ROOM_S = 2.0
+_ARCHIVED_S = 2.0
 """Seconds until the next attempt, after old threads were archived to make room."""
 _ANSWER_POLL_S = 0.3
 """Seconds between two checks of a command that has not answered yet."""
@@ -235,7 +235,7 @@ class ThreadUpdater:
         _log.info(message, action="room_lost", id=shown.submission, error=repr(error))
         shown.refusals += 1
         if shown.refusals == 1 and error.code == channels.TOO_MANY_THREADS:
-            return _ROOM_S
+            return _ARCHIVED_S
         if not state.in_guild or state.direct is not None:
             await self._writer.record(shown, owner, unseen=True)
         elif state.thread is not None and channels.is_lost(error) and not shown.lost:

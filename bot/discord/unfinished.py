@@ -121,7 +121,7 @@ async def _has_submitted(context: DiscordContext, request: dict[str, Any], key: 
         try:
             if await context.store.submissions.first(person.id, IdempotencyKey(each, "")):
                 return True
-        except UserError:  # the digest differs, because only the attempt knew it
+        except UserError:  # the key is used, with a digest that only the attempt knew
             return True
     return False
 

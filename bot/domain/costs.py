@@ -181,7 +181,7 @@ class Quota:
     key: QuotaKey
     most: float
     reason: str = ""
-    """What the person is told, if it limits only one."""
+    """The reason that the person reads, if the quota limits only one."""
 
     def __post_init__(self) -> None:
         if not 0 < self.most <= MOST_QUOTA:

@@ -311,7 +311,7 @@ def after_return(job: Job, now: datetime) -> Job:
 
 
 def after_request(job: Job, now: datetime, why: str | None) -> Job:
-    """Return the unfinished job after a request to cancel it; `why` if that is not its owner's."""
+    """Return the unfinished job after a request to cancel it; `why` is an admin's reason."""
     if job.state is JobState.QUEUED:
         return _end(replace(job, error=why), JobState.CANCELLED, now)
     return replace(job, cancel_requested=True, error=why)
@@ -328,7 +328,7 @@ def _replace_lost_attempt(job: Job, error: str, now: datetime) -> Job:
 
 
 def _retry_or_end(job: Job, error: str, now: datetime, *, final: bool = False) -> Job:
-    if job.cancel_requested:  # what the request says about it stays
+    if job.cancel_requested:  # keeps the reason that the request stored
         return _end(job, JobState.CANCELLED, now)
     failed = replace(job, error=error)
     if final or job.attempt >= job.max_attempts:

@@ -328,7 +328,7 @@ class InteractionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of a command, kept as long as its token; only the person `asked` may answer it."""
+    """A question of a command, stored while its token is valid; for the user `asked` only."""
 
     id: str
     asked: str

@@ -181,7 +181,7 @@ def _disclosed_message(evaluation: Evaluation) -> str:
 
 _BY_ADMIN = "cancelled by an admin"
 _LONGEST_WHY = 300
-"""The most characters of an admin's reason that the owner is told."""
+"""The most characters of an admin's reason that the owner reads."""
 
 
 def admin_cancel_words(reason: str) -> str:
@@ -191,6 +191,6 @@ def admin_cancel_words(reason: str) -> str:
 
 
 def cancel_words(job: Job) -> str:
-    """Return the state of a job that has ended; of one that an admin cancelled, that and why."""
+    """Return the state of an ended job; if an admin cancelled it, say so with the reason."""
     error = job.error or ""
     return error if error.startswith(_BY_ADMIN) else job.state.value

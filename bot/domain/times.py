@@ -115,7 +115,7 @@ def show_percent(ratio: float) -> str:
 
 
 _AS_FACTOR = 1.995
-"""From this ratio of two times on, a difference is said as a factor, which is clearer than 93 %."""
+"""From this ratio of two times on, a difference is shown as a factor: `2.0x`, not `100 %`."""
 
 
 def show_change(time_ns: float, other_ns: float, other: str = "") -> str:
@@ -234,7 +234,7 @@ def speed_up(slower: ScoreValue, faster: ScoreValue) -> SpeedUp:
 
 
 def speed_up_of(measured: Ratio | PairRatio) -> SpeedUp:
-    """Return how many times faster a submission is than what was timed in turn with it."""
+    """Return how many times faster a submission is than the run that was timed in turn with it."""
     least = measured.ratio - measured.half_width
     low = 1 / (measured.ratio + measured.half_width)
     return SpeedUp(1 / measured.ratio, low, 1 / least if least > 0 else None)
@@ -260,7 +260,7 @@ def ratio_in_turn(evaluation: Evaluation | None) -> PairRatio | None:
 def speed_up_over(reference: ScoreValue | None, score: Score) -> SpeedUp | None:
     """Return how many times faster a score is than the reference; None if that is unknown.
 
-    If both were timed in turn, it is by that, else by the reference's own run.
+    It is the ratio that was timed in turn if there is one, else that to the reference's own run.
     """
     if score.vs_reference is not None:
         return speed_up_of(score.vs_reference)

@@ -145,9 +145,9 @@ class Moderation(Protocol):
         """Return the channels where submissions are accepted; empty when none was ever set."""
 
     async def claim_part(self, guild: str, kind: str, lease: timedelta) -> bool:
-        """Claim the creation of a guild's role or channel for a purpose; False if it was ever made.
+        """Claim the creation of a guild's role or channel for a purpose.
 
-        False too while another process holds the claim.
+        False if it was ever created, or while another process holds the claim.
         """
 
     async def keep_part(self, guild: str, kind: str, part: str) -> None:

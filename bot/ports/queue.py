@@ -79,7 +79,7 @@ class Jobs(Protocol):
     async def request_cancel(self, submission: SubmissionId, why: str | None = None) -> int:
         """Cancel queued jobs at once and notify the workers of running ones; return how many.
 
-        `why` is what their owner is told if somebody else requests it.
+        `why` is the reason that their owner reads if an admin requests it.
         """
 
     async def unfinished_of(self, person: PersonId) -> tuple[SubmissionId, ...]:
@@ -288,7 +288,7 @@ class Publications(Protocol):
         """
 
     async def kept_zip(self, door: str, publication: PublicationId) -> bytes | None:
-        """Return the zip of an ended publication; None when it was not kept, or was used."""
+        """Return the kept zip of an ended publication; None when there is none, or it was used."""
 
     async def summary(
         self, door: str | None, publication: PublicationId

@@ -10,8 +10,8 @@ from bot.domain.times import describe_speed_up, show_factor, show_rate, speed_up
 from bot.reports.figures import Histogram, Scale, histogram
 from runners.contract.evaluation import SLOWER_MOST, CaseKind, CaseResult, Measurement, StopReason
 
-_ROOM = 1.15
-"""By which factor a scale goes beyond its outermost marks."""
+_SCALE_MARGIN = 1.15
+"""The factor by which a scale extends beyond its outermost marks."""
 
 
 _STOPPED = {
@@ -67,7 +67,7 @@ def _benchmark(number: int, spec: str, measured: Measurement) -> Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class OtherRunMark:
-    """Another run's time, how many times faster this run is, and the other's place on the scale."""
+    """Another run's time, how many times faster this run is, and that time's position `at`."""
 
     time_ns: float
     factor: str
@@ -87,7 +87,7 @@ class BenchmarkRow:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkTable:
-    """All benchmarks, the other runs, and the scale, with this run's place `here` on it."""
+    """All benchmarks, the other runs, and the scale, with this run's position `here`."""
 
     rows: tuple[BenchmarkRow, ...]
     others: tuple[OtherRun, ...]
@@ -116,7 +116,7 @@ def benchmark_table(timed: Timed, found: OtherTimes) -> BenchmarkTable | None:
     known = found.work or {}
     if not timed or not (ratios or any(each.floor_ns for each in known.values())):
         return None
-    low, high = min([1.0, *ratios]) / _ROOM, max([1.0, *ratios]) * _ROOM
+    low, high = min([1.0, *ratios]) / _SCALE_MARGIN, max([1.0, *ratios]) * _SCALE_MARGIN
     scale = Scale(low, high, logarithmic=True)
     rows = tuple(
         BenchmarkRow(
@@ -168,7 +168,7 @@ class Roofline:
     """The CSS class and the SVG path of each roof: of the narrowest type, and of FP32."""
     x_ticks: tuple[tuple[float, str], ...]
     y_ticks: tuple[tuple[float, str], ...]
-    """The place and the text of each tick of both axes."""
+    """The position and the text of each tick of both axes."""
     memory: str
     fp32: str
     fastest: str
@@ -188,7 +188,7 @@ class _Plane:
     least: float
     most: float
 
-    def place(self, intensity: float, rate: float) -> tuple[float, float]:
+    def position(self, intensity: float, rate: float) -> tuple[float, float]:
         x = Scale(self.low, self.high, logarithmic=True)(intensity) / 100
         y = Scale(self.least, self.most, logarithmic=True)(rate) / 100
         width, height = WIDTH - _LEFT - _RIGHT, HEIGHT - _TOP - _BOTTOM
@@ -197,7 +197,7 @@ class _Plane:
     def roof(self, rate: float, bytes_per_s: float) -> str:
         left = max(self.low, self.least / bytes_per_s)
         ends = ((left, left * bytes_per_s), (rate / bytes_per_s, rate), (self.high, rate))
-        return "M" + "L".join(f"{x} {y}" for x, y in (self.place(*each) for each in ends))
+        return "M" + "L".join(f"{x} {y}" for x, y in (self.position(*each) for each in ends))
 
 
 def roofline(timed: Timed, known: Mapping[str, Work] | None) -> Roofline | None:
@@ -220,11 +220,11 @@ def roofline(timed: Timed, known: Mapping[str, Work] | None) -> Roofline | None:
         tuple(_roof_point(plane, *each) for each in found),
         tuple((name, plane.roof(rate, peak.bytes_per_s)) for name, rate in roofs),
         tuple(
-            (plane.place(each, plane.least)[0], f"{each:g}")
+            (plane.position(each, plane.least)[0], f"{each:g}")
             for each in _powers(plane.low, plane.high)
         ),
         tuple(
-            (plane.place(plane.low, each)[1], show_rate(each))
+            (plane.position(plane.low, each)[1], show_rate(each))
             for each in _powers(plane.least, plane.most)
         ),
         *map(show_rate, (peak.bytes_per_s, peak.fp32_per_s, peak.fastest_per_s)),
@@ -235,7 +235,7 @@ def _roof_point(plane: _Plane, number: int, seconds: float, work: Work) -> RoofP
     intensity, rate, moved = work.flops / work.bytes, work.flops / seconds, work.bytes / seconds
     shares = (100 * rate / work.peak.fp32_per_s, 100 * moved / work.peak.bytes_per_s)
     words = (show_rate(rate), show_rate(moved))
-    return RoofPoint(number, *plane.place(intensity, rate), intensity, *words, *shares)
+    return RoofPoint(number, *plane.position(intensity, rate), intensity, *words, *shares)
 
 
 def _decades(*values: float) -> tuple[float, float]:

@@ -55,13 +55,13 @@ def gpu_state_line(clocks: dict[str, float]) -> str:
 
 
 Noted = tuple[int, str, str]
-"""The number and the spec of a benchmark, and what was found of it."""
+"""The number and the spec of a benchmark, and what a note says about it."""
 
 
-def said_once(found: Sequence[Noted], words: str, several: str = "") -> Iterator[str]:
-    """Yield one line about all of these benchmarks; nothing for none.
+def combined_line(found: Sequence[Noted], words: str, several: str = "") -> Iterator[str]:
+    """Yield one line with the notes on all of these benchmarks; nothing for none.
 
-    What was found replaces `{}` in `words`, or in `several` if that fits several benchmarks better.
+    The notes replace `{}` in `words`; those on several benchmarks in `several`, if it is given.
     """
     if len(found) == 1:
         _, spec, value = found[0]
@@ -81,7 +81,7 @@ def measured_cases(evaluation: Evaluation) -> Iterator[tuple[int, CaseResult, Me
 def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
     """Yield why a passed ranked run on the CPU is not ranked, if its times are too noisy."""
     noisy = too_noisy(evaluation)
-    yield from said_once(
+    yield from combined_line(
         [
             (number, case.spec, f"± {measured.half_width_ns / measured.time_ns:.0%}")
             for number, case, measured in measured_cases(evaluation)
@@ -95,7 +95,7 @@ def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
 def turn_lines(evaluation: Evaluation) -> Iterator[str]:
     """Yield the speedup over a reference that ran in turn, and how many calls were left out."""
     timed = list(measured_cases(evaluation))
-    yield from said_once(
+    yield from combined_line(
         [
             (number, case.spec, describe_speed_up(speed_up_of(measured.vs_reference)))
             for number, case, measured in timed
@@ -105,7 +105,7 @@ def turn_lines(evaluation: Evaluation) -> Iterator[str]:
         "vs reference, timed in turn with it: {}",
     )
     checked = "they were checked, but do not count towards the time"
-    yield from said_once(
+    yield from combined_line(
         [
             (number, case.spec, f"{each.left_out} of {each.left_out + sum(map(len, each.samples))}")
             for number, case, each in timed

@@ -38,7 +38,7 @@ _VS_REFERENCE = Column("vs reference", numeric=True)
 _LIGHT = (Column("of speed of light", numeric=True),)
 _MARK = "*"
 """Marks a time that the judge's clock does not confirm."""
-_APART = "~"
+_OWN_RUN_MARK = "~"
 """Marks a speedup over the reference's own run, if others were timed in turn with it."""
 _TIMED_BY = (Column("timed by"),)
 """Shown when several pools timed the entries, because their times may not be comparable."""
@@ -106,7 +106,7 @@ def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
         yield Text(f"reference: no time ({why}); only you, the creator, can see this", Tone.QUIET)
     yield from (Text(words, Tone.QUIET) for words in _how_to_read(leaderboard.entries))
     if _any_in_turn(leaderboard):
-        words = f"vs reference: timed in turn with it ({_APART}: by its own run)"
+        words = f"vs reference: timed in turn with it ({_OWN_RUN_MARK}: by its own run)"
         yield Text(words, Tone.QUIET)
 
 
@@ -188,7 +188,7 @@ def _has_several_pools(leaderboard: BoardStandings) -> bool:
 def _speed_up(reference: ScoreValue | None, score: Score, *, others_in_turn: bool) -> str:
     """Return the speedup over the reference, marked if only others were timed in turn with it."""
     faster = speed_up_over(reference, score)
-    mark = _APART if others_in_turn and score.vs_reference is None else ""
+    mark = _OWN_RUN_MARK if others_in_turn and score.vs_reference is None else ""
     return "" if faster is None else mark + describe_speed_up(faster)
 
 

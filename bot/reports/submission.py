@@ -20,11 +20,11 @@ from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Te
 from bot.reports.confirmations import compared_lines
 from bot.reports.machine import (
     Noted,
+    combined_line,
     kernel_lines,
     machine_lines,
     measured_cases,
     noisy_lines,
-    said_once,
     turn_lines,
 )
 from runners.contract.evaluation import (
@@ -154,7 +154,7 @@ def _ended_early(evaluation: Evaluation) -> Iterator[str]:
         found.setdefault(line, []).append((number, case.spec, value))
     counts = ", so the upper end of its interval counts: {}"
     for line, noted in found.items():
-        yield from said_once(
+        yield from combined_line(
             noted, line + counts if ranked else line, "" if ranked else f"{line}: {{}}"
         )
 
@@ -165,7 +165,7 @@ def _lifted(evaluation: Evaluation) -> Iterator[str]:
         if each.lifted:
             counts, claimed = show_time(judged(each).time_ns), show_time(each.claimed_ns or 0.0)
             found.append((number, case.spec, f"{counts} counts, not {claimed}"))
-    yield from said_once(
+    yield from combined_line(
         found, "{}: the judge's clock does not confirm what the submission's own says"
     )
 

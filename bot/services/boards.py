@@ -87,8 +87,8 @@ async def board_archive(
 ) -> BoardArchive:
     """Return what the person must receive before the deletion; UserError unless the name was typed.
 
-    Only admins receive other people's sources that, as stated to these, only they and admins may
-    read. No zip is larger than `zip_bytes`, which must exceed the size of every single file.
+    Other people's sources that only their submitters and admins may read go only to admins. No zip
+    is larger than `zip_bytes`, which must exceed the size of every single file.
     """
     board = await own_board(store, viewer, deletion.name)
     if deletion.typed != board.name:
@@ -241,7 +241,7 @@ async def exported_sources(
 ) -> AsyncGenerator[tuple[str, str], None]:
     """Yield each submitted source once, with the hash by which submissions refer to it.
 
-    Leaves out sources that other people may not read, as stated to their submitters.
+    Leaves out sources that only their submitters and admins may read.
     """
     first = {
         each.submission.source_hash: each.submission.id

@@ -1,7 +1,7 @@
 """Compares two submissions, and the benchmarks of one with those of others.
 
-`compare` accepts any two submission numbers and refuses hidden sources; for a recorded look at
-those, admins call `compare_sources`.
+`compare` accepts any two submission numbers and refuses hidden sources. For those, an admin's looks
+are recorded first, and `compare_sources` gets the sources.
 """
 
 import asyncio

@@ -47,8 +47,8 @@ UNDECIDED = "confirmation-failed"
 """The audit action for a comparison that failed each time."""
 _NOT_NEEDED = "it takes none of the first places from another person any more"
 _CHECKED, _CHECKED_MADE, _CHECKED_NOT_MADE = range(MOST_ATTEMPTS + 1, MOST_ATTEMPTS + 4)
-"""Values of `attempts`: the run is compared with itself; then its rival is, after the run could be
-compared, or could not."""
+"""Values of `attempts`: the run is compared with itself; then its rival is compared with itself,
+after the run's comparison with itself succeeded, or failed."""
 _ABSENT = "its submitter is banned or was deleted, so it is not ranked"
 _log = structlog.get_logger(__name__)
 
@@ -304,7 +304,7 @@ async def _enter(tx: Store, one: Confirmation, value: ScoreValue) -> None:
 
 
 async def _after_alone(tx: Store, met: _Meeting, alone: SubmissionId, *, failed: bool) -> bool:
-    """Continue after one was compared with itself; disqualify it after `MOST_FAILURES`."""
+    """Continue after a run was compared with itself; disqualify it after `MOST_FAILURES`."""
     one = met.confirmation
     if not failed:
         return await _compare_again(tx, one, met.rival)

@@ -108,7 +108,7 @@ async def look(
 async def cancel(store: Store, decision: Decision, submission: SubmissionId) -> int:
     """Cancel every unfinished job of anyone's submission; return how many there were.
 
-    Its owner is told that an admin has cancelled it, with the reason if there is one.
+    Its owner reads that an admin has cancelled it, with the reason if there is one.
     """
     found = await find_submission(store, submission)
     why = None if found.person == decision.actor else admin_cancel_words(decision.reason)
@@ -253,7 +253,7 @@ async def drop_limit(
 async def set_quota(
     store: Store, decision: Decision, quota: Quota, identity: str | None = None
 ) -> Quota:
-    """Limit the GPU time of a day: of each person, of all together, or of one person; return it.
+    """Limit the GPU time of a day: of each person, of all together, or of one; return the quota.
 
     UserError for a GPU type that no board runs on, and for one's own account.
     """

@@ -277,7 +277,7 @@ async def job_estimates(
 ) -> tuple[JobEstimate, ...]:
     """Return the jobs of people's submissions that run or wait, by GPU type, with estimates.
 
-    Of a long queue they are the first ones, and all of `person`, if given.
+    Of a long queue, return the first ones and, if given, all of `person`.
     """
     backlog = await store.jobs.backlog()
     found = await store.jobs.unfinished(sorted(backlog), LISTED_JOBS, person)

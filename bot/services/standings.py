@@ -280,7 +280,7 @@ def _placement(
 
 
 MOST_CHANGED = 200
-"""The most people whose earlier scores are read, because they have a new best since a moment."""
+"""The most people whose earlier scores are read because their best is newer than a moment."""
 
 
 async def ranks_at(

@@ -32,7 +32,7 @@ def is_ready(data_dir: Path) -> bool:
 
 def _is_held(data_dir: Path, name: str) -> bool:
     with open_lock(data_dir, name) as lock:
-        # Shared, so that of two processes that check at once neither is mistaken for the holder.
+        # A shared lock: two processes that check at once do not take each other for the holder.
         return not try_flock(lock, fcntl.LOCK_SH)
 
 

@@ -123,7 +123,7 @@ def highlight_with(text: str, lexer: str) -> str:
 
 
 Colored = tuple[tuple[str, str], ...]
-"""The parts of a line, each as a class of the style sheet, which may be empty, and a text."""
+"""The parts of a line: of each, its class in the style sheet, perhaps empty, and its text."""
 _COLORED = frozenset(
     {"k", "kc", "kd", "kn", "kr", "ow", "s", "s1", "s2", "sa", "sb", "sd", "se", "si", "sh", "cpf",
      "c", "c1", "ch", "cm", "cs", "m", "mb", "mf", "mh", "mi", "mo", "kt", "nb", "bp", "nf", "fm",

@@ -12,7 +12,7 @@ _MOST = 2_000
 
 
 def as_data(chart: Chart) -> dict[str, Any]:
-    """Return a chart's title, axes and series; times in seconds since 1970, names by index.
+    """Return a chart's title, axes and series; times are seconds since 1970, names are indices.
 
     The script shows times in the zone of the viewer.
     """

@@ -35,7 +35,7 @@ COOKIES = ("__Host-podium", "podium")
 """The names of a session's cookie over HTTPS, and over plain HTTP."""
 _LONGEST_SECRET = 200
 _LONGEST_PATH = 1_400
-"""Enough for every form of ours; the cookie of a sign-in by Discord must hold it."""
+"""Enough for every form, and short enough for the cookie of a sign-in by Discord."""
 
 
 @dataclass(frozen=True, slots=True)

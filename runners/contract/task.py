@@ -189,7 +189,7 @@ class TaskDefinition(Wire):
     launch: Launch | None = None
     isolation: tuple[IsolationLayer, ...] = ()
     version_note: str = ""
-    difficulty: Annotated[Difficulty | None, Field(exclude_if=lambda told: told is None)] = None
+    difficulty: Annotated[Difficulty | None, Field(exclude_if=lambda value: value is None)] = None
 
     @model_validator(mode="after")
     def _files_exist(self) -> Self:

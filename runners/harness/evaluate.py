@@ -211,7 +211,7 @@ def importable() -> tuple[str, ...]:
 
 
 def host_environment() -> evaluation.Environment:
-    """The environment of a CPU evaluation; most of the time for it is for the first call."""
+    """Return the environment of a CPU evaluation; the first call takes longest."""
     return evaluation.Environment(
         gpu=evaluation.CPU,
         torch=torch.__version__,

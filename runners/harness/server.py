@@ -102,7 +102,7 @@ def serve(isolation: Isolation, *, gpu: bool = False) -> int:
     syscalls.start_session()
     for name in names(graders):
         load(graders, name)  # otherwise every judge would import it again
-    host_environment()  # starts a program, whose answer is kept
+    host_environment()  # runs a program and caches its output
     syscalls.use_huge_pages(HUGE_PAGES_S)
     if not gpu:
         return _serve_all(isolation, None, None)
@@ -160,10 +160,10 @@ def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | No
         os.close(fd)
     status = _end_judge(judge, keep_alive)
     fcntl.fcntl(0, fcntl.F_SETFL, os.O_RDONLY)  # the judge shares the flags of the open file
-    is_pipe = stat.S_ISFIFO(os.fstat(0).st_mode)  # to which it may write by `/proc/self/fd`
-    wrote = is_pipe and any(fcntl.ioctl(0, termios.FIONREAD, bytes(4)))
-    if wrote or fork.inherited() != inherited:
-        raise RuntimeError("a judge changed what later ones inherit")
+    is_pipe = stat.S_ISFIFO(os.fstat(0).st_mode)  # a judge may write to it through /proc/self/fd
+    changed = fork.inherited() != inherited
+    if changed or (is_pipe and any(fcntl.ioctl(0, termios.FIONREAD, bytes(4)))):
+        raise RuntimeError("a judge changed what later judges inherit")
     if answered:
         _emit(1, b"")  # the line break, after which the backend may send the next request
     return 0 if answered else status or NO_EVALUATION
@@ -172,8 +172,8 @@ def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | No
 def _relay(reader: int, ended: int) -> bool:
     """Pass on a judge's lines up to its answer or its end; return whether it answered.
 
-    Its health comes first, while no code of a task has run. After that, only progress may precede
-    the answer, whose line break is left out. Later judges inherit the buffer, so it is cleared.
+    Its health is the first line, before any code of a task runs. Then only progress may precede the
+    answer, whose line break is left out. Later judges inherit the buffer, so it is cleared.
     """
     buffer = bytearray(64 << 10)
     view, filled, inside = memoryview(buffer), 0, b""

@@ -13,7 +13,7 @@ from runners.contract.verdict import Stage, Verdict
 
 _T = TypeVar("_T")
 MESSAGE_MAX = 10_000
-"""The most characters of a verdict's message: a check may quote a whole output in it."""
+"""A verdict's message is cut after this many characters; a check may quote a whole output in it."""
 
 
 def printable(message: str) -> str:

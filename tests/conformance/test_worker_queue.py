@@ -151,7 +151,7 @@ async def test_a_sign_of_life_tells_of_cancellation_and_leaves_out_what_is_lost(
 
 
 @pytest.mark.parametrize("why", [None, "cancelled by an admin: it hangs"])
-async def test_who_has_cancelled_a_job_is_kept_with_it(
+async def test_an_admins_reason_for_cancelling_is_stored_with_the_job(
     place: Place, queue: WorkerQueue, why: str | None
 ) -> None:
     stopped, failed = await place.submit(), await place.submit()

@@ -257,12 +257,12 @@ def _addresses(found: Mapping[str, tuple[str, ...]]) -> list[str]:
 
 
 @pytest.mark.parametrize("path", _addresses(PAGES))
-async def test_a_page_is_for_everybody(scene: Scene, path: str) -> None:
+async def test_a_page_is_accessible_and_fits(scene: Scene, path: str) -> None:
     await _check(scene, scene.admin, path.format(**scene.named))
 
 
 @pytest.mark.parametrize("path", _addresses(STRANGERS_PAGES))
-async def test_a_page_for_strangers_is_for_everybody(scene: Scene, path: str) -> None:
+async def test_a_page_for_strangers_is_accessible_and_fits(scene: Scene, path: str) -> None:
     await _check(scene, scene.stranger, path)
 
 

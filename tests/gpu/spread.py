@@ -105,7 +105,7 @@ class Bench:
     ns: float
     mhz: float
 
-    def beside(self, mean: float, own: float) -> str:
+    def compared(self, mean: float, own: float) -> str:
         """The result, and how far the published time and the judge's own value are from it."""
         claimed, ranked = mean / self.ns - 1, own / self.ns - 1
         return f"{self.ns / 1e3:9.2f} us {claimed:+6.2%} {ranked:+6.2%} at {self.mhz:.0f} MHz"
@@ -202,7 +202,7 @@ def row(kernel: Kernel) -> str:
     values = [each.time_ns for each in kernel.found]
     mean = fmean(values)
     own = fmean(each.bound_ns for each in kernel.found)
-    steady, paused, like_judge = (each.beside(mean, own) for each in benched(kernel))
+    steady, paused, like_judge = (each.compared(mean, own) for each in benched(kernel))
     held = sum(abs(each.time_ns - mean) <= each.half_width_ns for each in kernel.found)
     rounds = sum(each.rounds for each in kernel.found)
     over = [each.bound_ns - each.time_ns for each in kernel.found]

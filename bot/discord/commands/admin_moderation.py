@@ -221,7 +221,7 @@ async def reset_name(interaction: Interaction, who: discord.User, reason: _Reaso
         await moderation.reset_name(context.store, decision, person.identity)
         await answer.conclude(
             f"The name {line(person.name)} is reset; boards show {line(person.handle)}. The person "
-            "is told by direct message if they have begun any with me."
+            "is notified if they have begun direct messages with me."
         )
 
 
@@ -290,7 +290,7 @@ async def cancel(
 ) -> None:
     """End queued jobs at once, running ones within seconds."""
     async with replying(interaction) as answer:
-        await buttons.stop(answer, SubmissionId(number), reason)
+        await buttons.cancel_as_admin(answer, SubmissionId(number), reason)
 
 
 @app_commands.default_permissions(ADMIN_NEEDS)

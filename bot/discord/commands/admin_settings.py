@@ -46,7 +46,7 @@ _Reason = app_commands.Range[str, 0, 300]
     mode="Mode of the submissions (default: all modes)",
     gpu="GPU type of the GPU time (default: all together)",
     together="Whether all people share the GPU time (default: each person has it)",
-    who="Limit only this person, who is told the reason",
+    who="Limit only this person, who can read the reason",
     days="For how many days (default: until an admin removes the limit)",
     reason="Reason, kept in the audit log",
 )
@@ -94,10 +94,10 @@ async def limit(  # noqa: PLR0913  an argument for each option
 async def _set_limit(
     interaction: Interaction, wanted: RateLimit | Quota, reason: str, who: discord.User | None
 ) -> str:
-    """Set a limit of everyone's submissions or GPU time, or of one person's; return its words."""
+    """Set a limit of everyone's submissions or GPU time, or of one person's; return the reply."""
     decision = await roles.admin_decision(interaction, reason)
     if who is not None and not reason:
-        raise UserError("usage", "give a reason, which this person is told")
+        raise UserError("usage", "give a reason, which this person can read")
     context = context_of(interaction)
     identity = None if who is None else (await context.person(who)).identity
     if isinstance(wanted, Quota):

@@ -68,7 +68,7 @@ class LimitOrder(LimitKey):
 
 
 class QuotaBody(DecisionBody):
-    """Which GPU time a quota counts; None covers every board, GPU type (together), or person."""
+    """Which GPU time a quota counts: None is all boards, all GPU types, or every person."""
 
     unit: Unit
     each_person: bool = True  # or all people have it together
@@ -151,7 +151,7 @@ class FinalBody(ResponseBody):
     comparison_s: float | None = None
     """The seconds that one of them took on average."""
     left: int | None = None
-    """The least number that is left; None until it starts."""
+    """The least number of comparisons that remain; None until it starts."""
     rows: tuple[FinalRowBody, ...] | None
 
     @classmethod

@@ -125,7 +125,7 @@ class StandingBody(Time):
     vs_reference_high: float | None = None
     """The upper end; also null if there is none, because the time may be next to nothing."""
     vs_reference_in_turn: bool = False
-    """Whether the reference was timed in turn with it; else it is by the reference's own run."""
+    """Whether the reference was timed in turn with it; else the reference's own run counts."""
     attempts: int
     submission: int
     submitted_at: datetime

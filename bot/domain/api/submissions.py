@@ -75,7 +75,7 @@ class JobAnswer(ResponseBody):
     attempt: int
     max_attempts: int
     error: str | None
-    """The internal error of the latest attempt; of a job that an admin cancelled, that and why."""
+    """The internal error of the latest attempt, or that an admin cancelled the job, and why."""
     pool: str = ""
     """The only pool that may time it, set by the board's creator; empty: any."""
     created_at: datetime

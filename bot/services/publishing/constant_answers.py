@@ -84,7 +84,7 @@ def source_answering(source: str, answer: str, task_format: TaskFormat) -> str:
 
 
 def tasks_to_try(task: TaskDefinition) -> Iterator[tuple[str, TaskDefinition]]:
-    """Yield the tests, and apart from them each ranked benchmark as the only test, with its name.
+    """Yield the task with its tests, then with each ranked benchmark as the only test, by name.
 
     A submission knows the shape of its input, so it can give the constant answer for a benchmark
     alone. A benchmark is left out if every test has its shape.

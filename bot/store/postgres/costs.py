@@ -20,7 +20,7 @@ from bot.domain.ids import BoardId, PersonId
 from bot.store.postgres.database import Connection, Database, query
 
 AGAIN_SOON = timedelta(seconds=2)
-"""Seconds after which a job that waits for running jobs is checked again."""
+"""How long until a job that waits for running jobs is checked again."""
 AGAIN_LATER = timedelta(seconds=60)
 """The same for a job that waits for the next day, because an admin may allow more before."""
 

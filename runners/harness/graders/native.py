@@ -59,7 +59,7 @@ def _grade(session: EvaluationSession) -> GradingResult:
     if compared:  # its rounds are checked by how many processes compute on the GPU
         session.template.spares.close()
     else:
-        pool.start_spares(session, _candidates_at_first(session, tests, timed))
+        pool.start_spares(session, _early_candidates(session, tests, timed))
     try:
         with ExitStack() as stack:
             _start_first(session, tests, timed, stack)
@@ -126,7 +126,7 @@ def _start_first(
     the others start. If nothing is tested and only one round is timed, there is none: the round's
     candidate builds the submission for itself, and gets no file to write to.
     """
-    if _tests_first(session, tests, timed):
+    if _has_first_candidate(session, tests, timed):
         plan = _first_plan(session, (*tests, *timed.workloads))
         timed.first = pool.CandidatePool(session, plan, None)
         stack.enter_context(timed.first).begin(1)
@@ -134,18 +134,20 @@ def _start_first(
         session.builds.seal()
 
 
-def _tests_first(session: EvaluationSession, tests: tuple[Workload, ...], timed: _Timed) -> bool:
-    """Whether there is a first candidate, which is not timed."""
+def _has_first_candidate(
+    session: EvaluationSession, tests: tuple[Workload, ...], timed: _Timed
+) -> bool:
+    """Return whether there is a first candidate, which is not timed."""
     one_round = len(timed.workloads) == session.request.round_policy.looks[-1] == 1
     return bool(tests) or (bool(timed.workloads) and not one_round)
 
 
-def _candidates_at_first(
+def _early_candidates(
     session: EvaluationSession, tests: tuple[Workload, ...], timed: _Timed
 ) -> int:
-    """How many candidates `_start_first` and `_start_early` start."""
+    """Return how many candidates `_start_first` and `_start_early` start."""
     rounds = min(STARTS_MOST, 1 + session.request.round_policy.looks[0])  # one is for calibration
-    return _tests_first(session, tests, timed) + (rounds if timed.workloads else 0)
+    return _has_first_candidate(session, tests, timed) + (rounds if timed.workloads else 0)
 
 
 def _start_early(session: EvaluationSession, timed: _Timed, stack: ExitStack) -> None:

@@ -31,7 +31,7 @@ PRELUDE_S = 120.0
 """The most seconds for running the submission alone before a phase."""
 _BUILDS_INLINE = ("cpp_extension", "load_inline")
 """Names of torch in a source that compiles when it is imported."""
-_STAND_IN = "def custom_kernel(*_, **__):\n    raise NotImplementedError\n"
+_RAISING_SUBMISSION = "def custom_kernel(*_, **__):\n    raise NotImplementedError\n"
 _LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
 _NO_MULTICAST = {
     "NCCL_NVLS_ENABLE": "0",
@@ -122,7 +122,10 @@ def _run(session: EvaluationSession, phase: _Phase, order: Program, result: Grad
     try:
         with session.record_duration(phase.step.value):
             ended = watched.run(phase.deadline)
-        task, own_fault = session.request.task, _is_own_fault(session, phase, order, ended.status)
+        task, own_fault = (
+            session.request.task,
+            _fails_without_submission(session, phase, order, ended.status),
+        )
         reported = _answer(ended, phase, printed, task, own_fault=own_fault)
         if wrong := next((case for case in reported if not case.passed), None):
             result.fail(stage, VerdictError(Verdict.WRONG_ANSWER, wrong.message))
@@ -146,16 +149,18 @@ def _watched(session: EvaluationSession, order: Program, printed: bytearray) -> 
     return WatchedProgram(order, printed, session.record_sandbox, start)
 
 
-def _is_own_fault(session: EvaluationSession, phase: _Phase, order: Program, status: int) -> bool:
-    """Whether the evaluation, not the submission in its process, chose this status for errors.
+def _fails_without_submission(
+    session: EvaluationSession, phase: _Phase, order: Program, status: int
+) -> bool:
+    """Return whether the evaluation exits with this error status without the submission too.
 
-    It then chooses it for any submission, so it is run with another one. A program would have to be
-    compiled for that, so its statuses always count as the submission's.
+    The evaluation is run again, with a submission that only raises an exception. A program
+    would have to be compiled again for that, so its statuses always count as the submission's.
     """
     task = session.request.task
     if status not in stream.OWN_ERRORS or task.is_program:
         return False
-    files = {**order.files, task.submission_file: _STAND_IN}
+    files = {**order.files, task.submission_file: _RAISING_SUBMISSION}
     again = _watched(session, replace(order, files=files, prelude=None), bytearray())
     try:
         return again.run(phase.deadline).status == status

@@ -123,35 +123,37 @@ def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:
         raise VerdictError(Verdict.DISALLOWED, f"the kernel left {what} running after its call")
 
 
-TOLD_MOST = 4000
-"""The most characters that a child process tells of a check."""
+TEXT_MOST = 4000
+"""The most characters of a check's text that its child process sends."""
 
 
 def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
     """Run a check in a child process; VerdictError `timed_out` if it takes more than `seconds`.
 
-    In this process no signal would end a long call of a library, such as a sort.
+    In this process no signal ends a long call of a library, such as a sort.
     """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        try:  # OpenMP waits for the threads of this one, which are not forked, but not in a new one
-            telling = Thread(target=lambda: os.write(writer, json.dumps(_told(check)).encode()))
-            telling.start()
-            telling.join()
+        try:  # In this thread, OpenMP waits for threads that were not forked.
+            sending = Thread(
+                target=lambda: os.write(writer, json.dumps(_result_of(check)).encode())
+            )
+            sending.start()
+            sending.join()
         finally:
             os._exit(0)
     os.close(writer)
     try:
         ready = select.select([reader], [], [], max(0.0, seconds))[0]
-        told = os.read(reader, 16 * TOLD_MOST) if ready else b'["timed_out", ""]'
+        sent = os.read(reader, 16 * TEXT_MOST) if ready else b'["timed_out", ""]'
     except OutOfTimeError:
-        told = b'["timed_out", ""]'
+        sent = b'["timed_out", ""]'
     finally:
         os.close(reader)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    verdict, text = json.loads(told or b'["wrong_answer", "its check ended without a result"]')
+    verdict, text = json.loads(sent or b'["wrong_answer", "its check ended without a result"]')
     if verdict == Verdict.TIMED_OUT:
         text = "the time limit passed while the task's code checked the output"
     if verdict is not None:
@@ -159,12 +161,12 @@ def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
     return text or None
 
 
-def _told(check: Callable[[], str | None]) -> tuple[str | None, str]:
-    """The verdict that a check raises, or None, and its text."""
+def _result_of(check: Callable[[], str | None]) -> tuple[str | None, str]:
+    """Return the verdict that a check raises, or None, and its text."""
     try:
-        return None, (check() or "")[:TOLD_MOST]
+        return None, (check() or "")[:TEXT_MOST]
     except VerdictError as error:
-        return error.verdict.value, error.message[:TOLD_MOST]
+        return error.verdict.value, error.message[:TEXT_MOST]
 
 
 def difference(expected: values.Node, actual: values.Node, where: str = "the output") -> str | None:

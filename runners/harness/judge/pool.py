@@ -98,12 +98,12 @@ class CandidatePool:
 def start_spares(session: EvaluationSession, count: int) -> None:
     """On a GPU, start spares for the first `count` candidates, without waiting.
 
-    Their contexts are created while the judge generates the inputs, which it needs to know before a
-    candidate can start.
+    They create their contexts while the judge generates the inputs. A candidate itself can start
+    only after that.
     """
     if not session.on_gpu:
         return
-    with suppress(RuntimeError, AssertionError, OSError):  # the first candidate meets it again
+    with suppress(RuntimeError, AssertionError, OSError):  # the first candidate raises it again
         limits = session.request.limits
         spec = channel.SpareSpec(limits=limits, threads=threads_of(limits, gpu=True), gpu=True)
         session.template.spares.fill(spec, min(count, max_spares()))

@@ -277,7 +277,7 @@ def error_of_evaluation(
 ) -> VerdictError:
     """Return the verdict for an evaluation that did not complete.
 
-    `own_fault` says whether the submission had no part in the status. The untrusted log only
+    If `own_fault`, the submission did not cause the status. The untrusted log only
     decides which kind of failure it is, and its last line is quoted.
     """
     lines = [line.strip() for line in log.splitlines() if line.strip()]

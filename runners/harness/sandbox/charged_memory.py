@@ -24,7 +24,7 @@ _UNMAPPED_SHARE, _UNMAPPED_LEAST = 4, 256 << 20
 MAPS_MOST = 16 << 20
 """The most bytes of a process's list of mappings that are read: its paths can be very long."""
 _MARGIN = 16
-"""Other programs may free or take this part of a limit while a program ends."""
+"""Other programs may take one part in this many of a limit while a killed program ends."""
 _FREED_S, _POLL_S = 2.0, 0.01
 
 
@@ -33,8 +33,8 @@ def hides_more(pid: int, before: int, limit: int, *, gpu: bool, kill: Callable[[
 
     Linux does not report whose it is. So the answer is yes if the harness's shared memory exceeds
     `before` by over `limit`, and the process has mapped some or, on a GPU, memory files as large.
-    If the harness has no group of its own, the memory may be other programs', so that `kill` shows
-    whose it is.
+    If the harness has no group of its own, the memory may be other programs'. The process is then
+    killed to see whose it is.
     """
     if process_limits.shared_memory() - before <= limit:
         return False
@@ -44,13 +44,13 @@ def hides_more(pid: int, before: int, limit: int, *, gpu: bool, kill: Callable[[
         return False
     if process_limits.memory_group() is not None:
         return True
-    return is_of(kill, process_limits.shared_memory, limit - limit // _MARGIN)
+    return freed_by_killing(kill, process_limits.shared_memory, limit - limit // _MARGIN)
 
 
-def is_of(kill: Callable[[], object], memory: Callable[[], int], least: int) -> bool:
-    """Kill a program; return True if `least` bytes of the machine's memory were its own.
+def freed_by_killing(kill: Callable[[], object], memory: Callable[[], int], least: int) -> bool:
+    """Kill a program; return True if that frees `least` bytes of the machine's memory.
 
-    MachineError if they were not, because the program has ended without a fault of its own.
+    MachineError if it does not: the memory was others', and the program was killed without a fault.
     """
     used, deadline = memory(), Deadline.after(_FREED_S)
     kill()
@@ -125,8 +125,8 @@ def keeps_unmapped(
 ) -> bool:
     """Return whether a program with a limit of `memory` bytes keeps too many of them unmapped.
 
-    Without a group of the harness, they are the kernel's records on the whole machine: the program
-    is killed to see whose they are, if it has other processes. One process alone can make few. On a
+    If the harness has no group, they are the kernel's records of the whole machine. The program is
+    then killed to see whose they are, if it has other processes: one process alone makes few. On a
     GPU the answer is then no, because its driver keeps records too (see `CandidateHandle`).
     """
     limit = unmapped_limit(memory)
@@ -136,13 +136,13 @@ def keeps_unmapped(
         return True
     if gpu or not descendants(pid):
         return False
-    return is_of(kill, unmapped_memory, limit - limit // _MARGIN)
+    return freed_by_killing(kill, unmapped_memory, limit - limit // _MARGIN)
 
 
 def unmapped_memory() -> int:
     """Return the bytes in the group that are neither of processes nor of files.
 
-    Without a group, those that the kernel keeps for itself. Files include shared memory and scratch
+    Without a group, the bytes of the kernel's own records. Files include shared memory and scratch
     folders.
     """
     own = process_limits.memory_group()

@@ -66,8 +66,8 @@ _CORE_PATTERN = Path("/proc/sys/kernel/core_pattern")
 _NO_DUMP = 1
 """With this RLIMIT_CORE Linux writes no core dump and starts no handler of `core_pattern`.
 
-With 0 it writes none either, but starts the handler, which is outside of every sandbox and takes
-any time (see core(5) and `coredump_pipe` in Linux). The filter keeps a submission from changing it.
+With 0 it writes none either, but starts the handler, which is outside of every sandbox and has
+no time limit (see core(5) and `coredump_pipe` in Linux). The filter prevents any change of it.
 """
 _SIGNALS = 256
 """The most pending signals. This also limits timers that send signals, because such a timer can
@@ -280,7 +280,7 @@ def set_limits(limits: Limits, *, gpu: bool) -> None:
 
 
 def forbid_dumps() -> None:
-    """Let no crash of this process or its children start anything outside of the sandbox.
+    """Keep crashes of this process and its children from starting a program of the system.
 
     OSError if the limit cannot be set and this system passes core dumps to a program.
     """

@@ -8,7 +8,7 @@ lets the call continue, or refuses it with ENOLCK (see seccomp_unotify(2)).
 Only calls are counted, because a process can change its arguments after they were read. When the
 count is at the limit, it is corrected by the locks that Linux lists. Linux lists the locks of open
 files without a process, so those of all sandboxes count then, but never more than the calls. It
-does not list shared locks whose process has ended, so calls for these count for ever once it has.
+does not list shared locks whose process has ended, so their calls count until the sandbox ends.
 """
 
 import errno
@@ -33,15 +33,15 @@ _NOTIFICATION, _ANSWER = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI")
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _CONTINUE = 1
 _START = 19
-"""The place of a process's start in its `stat`, after its name."""
+"""The index of a process's start in its `stat`, after its name."""
 _LIST = Path("/proc/locks")
 _NO_PROCESS = -1
 """The process id in the list of a lock that belongs to an open file."""
 
 
 @dataclass(slots=True)
-class _Setter:
-    """The most locks that a process may have set."""
+class _ProcessLocks:
+    """The most locks that a process may hold: on parts of files, and shared ones."""
 
     records: int = 0
     shared: int = 0
@@ -51,11 +51,11 @@ class SandboxLocks:
     """The locks of one sandbox."""
 
     def __init__(self) -> None:
-        self.setters: dict[tuple[int, int], _Setter] = {}
-        """Process id and start -> what the process may have set."""
+        self.processes: dict[tuple[int, int], _ProcessLocks] = {}
+        """Process id and start -> what the process may hold."""
         self.of_open_files = 0
         """The most locks that belong to an open file, not to a process."""
-        self.lasting = 0
+        self.unlisted = 0
         """The most locks that may exist although Linux does not list them."""
 
     def admit(self, thread: int, *, record: bool, of_open_file: bool) -> bool:
@@ -69,31 +69,31 @@ class SandboxLocks:
             self.of_open_files += added
             return True
         if (process := _process_of(thread)) is None:
-            self.lasting += added
+            self.unlisted += added
             return True
-        setter = self.setters.setdefault(process, _Setter())
-        setter.records += added * record
-        setter.shared += added * (not record)
+        held = self.processes.setdefault(process, _ProcessLocks())
+        held.records += added * record
+        held.shared += added * (not record)
         return True
 
     def _count(self) -> int:
-        by_process = sum(each.records + each.shared for each in self.setters.values())
-        return self.lasting + self.of_open_files + by_process
+        by_process = sum(each.records + each.shared for each in self.processes.values())
+        return self.unlisted + self.of_open_files + by_process
 
     def _correct(self) -> None:
         """Replace the counts of calls by those of existing locks.
 
         Linux drops the locks on parts of files when a process ends, but not shared ones.
         """
-        for ended in [each for each in self.setters if _start_of(each[0]) != each[1]]:
-            self.lasting += self.setters.pop(ended).shared
+        for ended in [each for each in self.processes if _start_of(each[0]) != each[1]]:
+            self.unlisted += self.processes.pop(ended).shared
         try:
             words = [line.split() for line in _LIST.read_text().splitlines()]
         except OSError:
             return
         found = Counter((each[1], int(each[4])) for each in words if each[1] != "->")
-        for (process, _), setter in self.setters.items():
-            setter.records, setter.shared = found["POSIX", process], found["FLOCK", process]
+        for (process, _), held in self.processes.items():
+            held.records, held.shared = found["POSIX", process], found["FLOCK", process]
         self.of_open_files = min(self.of_open_files, found["OFDLCK", _NO_PROCESS])
 
 
@@ -109,7 +109,7 @@ def _process_of(thread: int) -> tuple[int, int] | None:
 
 
 def _start_of(process: int) -> int | None:
-    """Return when a process started, in ticks after the machine; None if it has ended."""
+    """Return when a process started, in ticks since the machine's start; None if it has ended."""
     try:
         words = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -130,12 +130,12 @@ class LockServer:
         return self.inbox.fileno(), *self.sandboxes
 
     def answer(self, ready: Mapping[int, int]) -> None:
-        """Do what the events of ready descriptors ask for."""
+        """Handle the events of ready descriptors."""
         for fd in ready.keys() & self.fds():
             self._answer(fd, ready[fd])
 
     def _answer(self, fd: int, events: int) -> None:
-        """Accept a sandbox, answer a report, or forget a sandbox that has ended."""
+        """Accept a sandbox, answer a report, or drop a sandbox that has ended."""
         if fd == self.inbox.fileno():
             for listener in socket.recv_fds(self.inbox, 1, 1)[1]:
                 os.set_inheritable(listener, False)  # noqa: FBT003 - the library's own signature
@@ -148,7 +148,7 @@ class LockServer:
             os.close(fd)
 
     def close(self) -> None:
-        """Answer nothing more: calls that would be reported fail with ENOSYS."""
+        """Stop answering: from now on, calls that would be reported fail with ENOSYS."""
         hand_over(None)
         self.close_in_fork()
 
@@ -192,7 +192,7 @@ def has_server() -> bool:
 
 
 def hand_over(listener: int | None) -> None:
-    """Give the filter's listener to the server, and close both here; submitted code may follow."""
+    """Send the filter's listener to the server, and close both here, before submitted code runs."""
     global _link
     link, _link = _link, None
     if link is None:

@@ -146,7 +146,7 @@ def install_filter(program: bytes) -> None:
 
 
 def install_filter_with_listener(program: bytes) -> int:
-    """Do the same; return a descriptor on which Linux reports the calls that the program names."""
+    """Install such a program; return a descriptor that reports the calls which it names."""
     code = ctypes.create_string_buffer(program, len(program))
     holder = _filter(code)
     number = _SECCOMP[os.uname().machine]

@@ -260,9 +260,10 @@ def _write(files: Mapping[str, str], programs: Mapping[str, int], folder: str) -
 
 
 def clear_scratch() -> None:
-    """Remove what a judge and its candidates left, such as compiled code; no other may exist.
+    """Remove what a judge and its candidates left, such as compiled code.
 
-    The own code of the next task could otherwise load what that of the last task has written.
+    Otherwise the next task's code could load what the last task's code has written. No other judge
+    or candidate may exist.
     """
     if _own_scratch:
         _remove([str(each) for folder in _own_scratch for each in Path(folder).iterdir()])

@@ -292,10 +292,10 @@ class CandidateHandle:
             raise VerdictError(Verdict.MEMORY_EXCEEDED, message)
 
     def _hides_more(self, most: int) -> bool:
-        """Return whether the candidate keeps too much memory that no process has mapped.
+        """Return whether the candidate keeps too much memory that is not counted as its own.
 
-        Or over `most` bytes of shared memory beyond its files. The inputs count as the judge's, and
-        the calibration candidate has one too.
+        It is memory that no process has mapped, or over `most` bytes of shared memory beyond its
+        files. Twice its inputs are not counted: the judge's, and the calibration candidate's.
         """
         gpu, pid, kill = self.spec.shared is not None, self.process.pid, self.process.kill
         if charged_memory.keeps_unmapped(pid, self.unmapped_before, most, gpu=gpu, kill=kill):
@@ -304,15 +304,18 @@ class CandidateHandle:
         return charged_memory.hides_more(pid, self.shared_before, limit, gpu=gpu, kill=kill)
 
     def _burdens_driver(self, most: int) -> bool:
-        """Return whether a GPU's driver keeps records for it, over `most` bytes with others'.
+        """Return whether a GPU's driver keeps too many records for the candidate.
 
-        Linux does not report whose they are. With 11 GB, a process had grown by a third of the
-        limit and took over 10 s to exit; one that has grown by an eighth is killed to see it.
+        Linux reports only the records of all processes. If these have grown by over `most` bytes
+        and the candidate by an eighth of that, it is killed to see whose they are. With 11 GB of
+        records, a process had grown by a third of the limit and took over 10 s to exit.
         """
         if self.spec.shared is None or kernel_memory() - self.kernel_before <= most:
             return False
         grown = memory_of_tree(self.process.pid) - self.inherited > most // 8
-        return grown and charged_memory.is_of(self.process.kill, kernel_memory, most // 2)
+        return grown and charged_memory.freed_by_killing(
+            self.process.kill, kernel_memory, most // 2
+        )
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it can be waited for.

@@ -50,8 +50,8 @@ ones, one is called faster in 5.7 % instead of 5.2 % (40,000 simulated compariso
 _MEDIAN_LEAST = 5
 """The least number of ratios of which the median decides."""
 SEEDS = 1 << 20
-"""How many seeds each round has. No two have the same: the first could tell the other its answers.
-A file name that a process has looked up, for example, is faster to look up in the next one."""
+"""How many seeds each round has. No two share one, because the first could pass its answers on
+to the other. For example, a file name that one process has looked up is found faster by others."""
 MADE_MOST = 2
 """The most pairs that are timed, as a multiple of those that may count."""
 
@@ -122,8 +122,8 @@ def ratio_of(pairs: list[tuple[Round, Round]]) -> Ratio:
     times of the faster one limit the interval, and the median of the ratios decides too. If the
     slower one is slower only in some rounds, the machine may have slowed them: there is no limit.
     Of 600 simulated comparisons of two that differ by 2 %, where the machine slows both of a pair,
-    2 % are ties; with 60 % more in two rounds of five 1 %. Of two equally fast ones, one is called
-    faster in 5 %, as well where the machine slows one round of twenty by 30 %.
+    2 % are ties; if two rounds of five take 60 % more, 1 % are. Of two equally fast ones, one is
+    called faster in 5 %, also where the machine slows one round of twenty by 30 %.
     """
     ours, theirs = ([clocks.own_value(each) for each in one] for one in zip(*pairs, strict=True))
     ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
@@ -145,7 +145,7 @@ def _decided(found: Ratio) -> Ratio:
 
 
 def _median_gap(ratios: list[float], *, slower_first: bool) -> tuple[float, float]:
-    """By how much the slower submission is slower by the median of the ratios, and the error.
+    """Return how much slower the slower one is by the median of the ratios, and the error.
 
     Slow rounds hardly move the median. Its error is that of its better half of the rounds, which
     slow rounds do not widen.
@@ -159,7 +159,7 @@ def _median_gap(ratios: list[float], *, slower_first: bool) -> tuple[float, floa
 
 
 def share_calibration(trains: Iterable[Trains | None]) -> None:
-    """Let all candidates with trains have the same time of the calibration kernel, their mean.
+    """Use the mean of the calibration kernel's times for all candidates with trains.
 
     It varies by 0.16 us between candidates, and a difference of two windows does not contain that.
     So the ratios of single pairs vary by 3.0 % for a kernel of 10 us; without this, by 3.9 %.

@@ -169,7 +169,7 @@ class Round:
     left_out_ns: float = 0.0
     """How long these calls waited."""
     repeated: list[float] = field(default_factory=list)
-    """The windows of discarded calls; a thread that ends slowly makes any call such a one."""
+    """The windows of discarded calls; by a thread that ends slowly, a candidate can discard any."""
     others_ns: Callable[[], float] = float
     """On the CPU: how much CPU time other processes have used since the round began."""
     reference_windows: list[float] = field(default_factory=list)

@@ -66,14 +66,14 @@ class Failures:
     """Applies the background failures and the outages of a plan."""
 
     def __init__(self, faults: Faults, seed: int, outages: Sequence[Outage]) -> None:
-        self._faults, self._storms = faults, outages
+        self._faults, self._outages = faults, outages
         self._dice = random.Random(seed)  # noqa: S311 - no secret
         self._all: list[Chance] = []
 
     async def run(self) -> None:
         """Return when the last outage is over; background failures continue until `end`."""
         async with asyncio.TaskGroup() as group:
-            for outage in self._storms:
+            for outage in self._outages:
                 group.create_task(self._apply(outage))
             for fault in background_failures(self._dice):
                 self._add(fault)

@@ -45,7 +45,7 @@ UNAVOIDABLE = {
     50027: "token expired",
 }
 """Refusals that are correct after kills and lost responses."""
-ALREADY = "already runs again as"
+ALREADY = "was already submitted again as"
 _REPORT = re.compile(r"\*\*submission #(\d+):")
 _LINE = re.compile(r"<@(\d+)>'s submission #(\d+) ")
 _FENCE = re.compile(r"```.*?```", re.DOTALL)

@@ -35,7 +35,7 @@ _MOST_OWN = 50
 async def form(request: Request, browser: page.SignedIn, check: page.KeptCheck = None) -> Response:
     """Show the form of a new competition, and those that the person may change."""
     require_creator(browser.session.caller)
-    wanted, kept = await page.begun_with(context_of(request), browser.session.caller, check)
+    wanted, kept = await page.upload_of_check(context_of(request), browser.session.caller, check)
     typed = {} if wanted is None else {"pools": show_pins(wanted.pins)}
     return await _form(request, browser, kept | typed)
 

@@ -30,7 +30,7 @@ router = APIRouter(prefix="/create")
 async def form(request: Request, browser: page.SignedIn, check: page.KeptCheck = None) -> Response:
     """Show the form of a new board, the person's own boards, and their checks of the last month."""
     require_creator(browser.session.caller)
-    wanted, kept = await page.begun_with(context_of(request), browser.session.caller, check)
+    wanted, kept = await page.upload_of_check(context_of(request), browser.session.caller, check)
     return await _form(request, browser, kept | ({} if wanted is None else _settings(wanted)))
 
 
@@ -102,7 +102,7 @@ async def _preview_values(
 
 
 def _settings(wanted: PublishRequest) -> dict[str, Any]:
-    """Return the settings of a check as they are typed into the form."""
+    """Return the settings of a check as values of the form's fields."""
     access = wanted.access or Access()
     return {
         "name": wanted.name or "",
@@ -205,7 +205,7 @@ async def cancel(request: Request, submitted: sessions.SmallForm, number: page.N
 
 
 async def _upload_page(context: WebContext, check: publications.Check) -> str:
-    """Return the page on which the zip of a check is uploaded again, with the zip if it is kept."""
+    """Return the address of the form for another check, with this check's zip if it is kept."""
     kept = f"?check={check.id}" if check.has_zip else ""
     if check.is_competition:
         return f"/create/competition{kept}"

@@ -32,7 +32,7 @@ async def form(
 ) -> Response:
     """Show the forms for everything about the board that can be changed."""
     board = await _own_board(request, browser.session.caller, name)
-    wanted, kept = await page.begun_with(context_of(request), browser.session.caller, check)
+    wanted, kept = await page.upload_of_check(context_of(request), browser.session.caller, check)
     more: dict[str, Any] = {**kept, "grader": (wanted and wanted.grader) or ""}
     return await _form(request, browser, board, **more)
 

@@ -168,7 +168,7 @@ KeptCheck = Annotated[int | None, Query(alias="check", ge=1, le=2**53)]
 """A check that published nothing, whose zip and settings a form begins with."""
 
 
-async def begun_with(
+async def upload_of_check(
     context: WebContext, caller: Caller, check: int | None
 ) -> tuple[PublishRequest | None, dict[str, str]]:
     """Return the settings and the zip with which a form begins; none without a check."""

@@ -151,7 +151,7 @@ async def unban(request: Request, viewer: auth.MayAdminister) -> None:
 async def cancel(
     request: Request, number: openapi.SubmissionNumber, viewer: auth.MayAdminister
 ) -> Cancelled:
-    """Stop any person's submission, who is told the reason."""
+    """Stop any person's submission; its owner reads the reason."""
     body = await bodies.read_optional(request, api.DecisionBody, BODY_MAX)
     return Cancelled(
         stopped=await moderation.cancel(_store(request), _decision(viewer, body), number)

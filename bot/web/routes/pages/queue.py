@@ -12,7 +12,7 @@ from bot.web.context import WebContext, context_of
 
 router = APIRouter()
 OWN_FRESH_S = 5.0
-"""How long a list with jobs far back in the queue is reused, because all of it is numbered."""
+"""How long a list with all jobs of a person is reused: the database numbers the whole queue."""
 
 
 @router.get("/queue")

@@ -63,7 +63,7 @@ async def test_a_button_is_known_again_by_its_id(action: SubmissionAction) -> No
 
 
 async def pressed(room: Room, report: Message, label: str, *, times: int) -> list[str]:
-    """What is said to clicks of the same button at the same moment, in order."""
+    """Return the answers to clicks of the same button at the same moment, sorted by their text."""
     clicks = await asyncio.gather(*(room.alice.click(report, label) for _ in range(times)))
     return sorted([(await each.final()).text for each in clicks])
 
@@ -78,14 +78,14 @@ async def report_of(room: Room, submission: Submission) -> Message:
 
 
 @pytest.mark.parametrize("label", ["Run again", "Make ranked"])
-async def test_several_clicks_at_once_make_one_run_and_each_is_told_which(label: str) -> None:
+async def test_several_clicks_at_once_make_one_run_and_each_shows_it(label: str) -> None:
     async with a_room(commands=True) as room:
         earlier = await room.submit(mode=Mode.TEST)
         await room.place.judged(earlier)
         report = await report_of(room, earlier)
-        second, third, first = await pressed(room, report, label, times=3)
+        first, second, third = await pressed(room, report, label, times=3)
         _, made = await room.place.store.submissions.to(room.place.board.id)
-        already = f"Submission #{earlier.id} already runs again as #{made.id}"
+        already = f"Submission #{earlier.id} was already submitted again as #{made.id}"
         assert second.startswith(already)
         assert third == second
         assert first.startswith(f"Submission #{earlier.id} runs again as #{made.id}.")

@@ -82,13 +82,13 @@ async def test_the_role_of_admins_is_given_to_at_least_one_person(look: Look) ->
     admins = look.guild.create_role("bosses", Permission.MANAGE_THREADS)
     await look.keep(PURPOSES[ADMIN], admins.id)
     found = (await look.found())["Discord admins in gpu"]
-    assert found.detail == f"no one has their role bosses, id {admins.id}"
+    assert found.detail == f"no member has the role bosses, id {admins.id}"
     assert "Server Settings, Members" in found.remedy
     look.server.user("alice", look.guild, roles=[admins])
     assert (await look.found())["Discord admins in gpu"].is_done
 
 
-async def test_a_board_of_an_example_is_no_board_of_ones_own(look: Look) -> None:
+async def test_a_board_of_an_example_is_no_own_board(look: Look) -> None:
     found = await look.found(examples=frozenset({look.place.board.name}))
     assert found["boards"].is_done
     assert not found["own board"].is_done

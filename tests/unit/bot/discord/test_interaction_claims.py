@@ -343,7 +343,7 @@ async def test_only_the_first_message_fills_the_answer(context: DiscordContext) 
 
 
 async def conversing(context: DiscordContext, interaction: Mock) -> AsyncMock:
-    """The person has begun direct messages; gives what sends one."""
+    """Store that the person has begun direct messages; return the mock that sends one."""
     person = await context.store.people.ensure(f"discord:{interaction.user.id}", "ada")
     await context.store.displays.save_conversation(person.id, "55")
     send = AsyncMock()
@@ -352,7 +352,7 @@ async def conversing(context: DiscordContext, interaction: Mock) -> AsyncMock:
 
 
 @pytest.mark.parametrize("error", [refusal(50027, 401), refusal(10015, 404)])
-async def test_where_nobody_can_answer_who_has_begun_direct_messages_gets_one(
+async def test_without_a_token_a_person_who_has_begun_direct_messages_gets_one(
     context: DiscordContext, error: Exception
 ) -> None:
     interaction = command_used(context)
@@ -378,7 +378,9 @@ async def test_the_bot_begins_no_direct_messages_during_an_outage(context: Disco
         assert await is_done(context, interaction)
 
 
-async def test_who_takes_no_direct_messages_any_more_ends_nothing(context: DiscordContext) -> None:
+async def test_a_person_who_refuses_direct_messages_ends_no_process(
+    context: DiscordContext,
+) -> None:
     interaction = command_used(context)
     interaction.edit_original_response.side_effect = refusal(10015, 404)
     closed = discord.Forbidden(Mock(status=403, reason=""), {"code": 50007, "message": "no"})

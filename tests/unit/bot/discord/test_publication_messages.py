@@ -85,7 +85,7 @@ def test_hundreds_of_runs_fit_into_one_message() -> None:
     assert text.endswith(f"> and {300 - shown} more")
 
 
-def test_an_unsound_task_is_told_with_every_finding_and_errors_first() -> None:
+def test_an_unsound_task_has_every_finding_shown_and_errors_first() -> None:
     error = UnsoundTaskError(TaskReport("add", "CPU", (GOOD, BAD)), "short")
     outcome = outcome_of_error("Leaderboard add", error)
     words = [text for text, _ in lines(outcome_report(outcome))]
@@ -95,7 +95,7 @@ def test_an_unsound_task_is_told_with_every_finding_and_errors_first() -> None:
     assert outcome.board is None
 
 
-def test_who_grades_is_told_first_and_a_difference_with_how_to_choose() -> None:
+def test_the_grader_is_named_first_and_a_difference_with_how_to_choose() -> None:
     report = TaskReport("add", "CPU", (BAD,), grading="They disagree.", undecided=True)
     words = [text for text, _ in lines(outcome_report(outcome_of_error("add", _unsound(report))))]
     assert words[0] == "They disagree."
@@ -106,7 +106,7 @@ def _unsound(report: TaskReport) -> UnsoundTaskError:
     return UnsoundTaskError(report, "short")
 
 
-async def test_a_published_board_is_told_with_where_it_was_not_run(place: Place) -> None:
+async def test_the_outcome_of_a_published_board_says_where_it_was_not_run(place: Place) -> None:
     report = TaskReport("add", "H100", (), "missing GPU type H100")
     outcome = outcome_of(
         PublishedDraft(Published(place.board, 1, PublishChange.CREATED), (report,)), before=0

@@ -1,4 +1,4 @@
-"""A check is shown in one thread; what Discord refuses goes elsewhere, and a command tells it."""
+"""A check is shown in one thread; what Discord refuses goes elsewhere, and a command shows it."""
 
 from collections.abc import AsyncIterator
 
@@ -174,7 +174,7 @@ async def test_a_deleted_thread_is_replaced_by_the_answer(room: Room) -> None:
     room.server.assert_clean(allowing=[UNKNOWN_CHANNEL])
 
 
-async def test_when_everything_has_failed_the_command_tells_the_outcome(room: Room) -> None:
+async def test_when_everything_has_failed_the_command_shows_the_outcome(room: Room) -> None:
     room.server.world.limits.active_threads = 0
     poster = await poster_of(room)
     await poster.changed(STEPS)
@@ -250,7 +250,7 @@ async def test_an_admin_finds_a_running_check_in_the_menu_of_its_message(room: R
     assert await room.place.store.publications.cancellation(poster.held.publication.id)
 
 
-async def test_the_number_of_a_check_is_completed_from_ones_own(room: Room) -> None:
+async def test_the_number_of_a_check_is_completed_from_the_persons_checks(room: Room) -> None:
     number = (await poster_of(room)).held.publication.id
     offered = await room.alice.autocomplete("leaderboard check show", "id", "")
     assert [each["name"] for each in offered] == [f"{number}: double"]

@@ -77,7 +77,7 @@ async def taken_up(room: Room, after_s: float = SILENT_S) -> int:
 
 
 async def converse(room: Room) -> None:
-    """Alice has begun direct messages."""
+    """Store that Alice has begun direct messages."""
     person = await room.place.store.people.ensure(f"discord:{room.alice.id}", "alice")
     await room.place.store.displays.save_conversation(person.id, str(room.alice.dm.id))
 
@@ -216,7 +216,7 @@ async def test_what_is_older_than_a_day_is_given_up_and_told(room: Room) -> None
     assert await is_settled(room)
 
 
-async def test_who_has_begun_no_direct_messages_gets_none(room: Room) -> None:
+async def test_a_person_who_has_begun_no_direct_messages_gets_none(room: Room) -> None:
     await killed(room)
     await taken_up(room, 86_401)
     assert room.alice.dms == []

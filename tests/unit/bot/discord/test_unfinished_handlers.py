@@ -18,7 +18,7 @@ import pytest
 from discord import app_commands
 
 from bot.discord import buttons, pagination, questions, standings_view
-from bot.discord.buttons import _StopForm
+from bot.discord.buttons import _CancelForm
 from bot.discord.commands import leaderboard_owner
 from bot.discord.commands.leaderboard_owner import DeletionForm, _CompetitionConfirmation
 from bot.discord.commands.profile import DeletionOfAccount
@@ -279,7 +279,7 @@ async def killed_while_it_answers(here: Stage, begin: Begin) -> Interaction:
 
 
 async def killed_before_it_stores_its_outcome(here: Stage, begin: Begin) -> Interaction:
-    """What is to be done is done, and neither stored as done nor said."""
+    """Kill the process after the change, before its outcome is stored or sent."""
     reached = asyncio.Event()
 
     async def stop(*_: object) -> None:
@@ -299,7 +299,7 @@ async def killed_before_it_stores_its_outcome(here: Stage, begin: Begin) -> Inte
 
 
 async def expired_before_it_answers(here: Stage, begin: Begin) -> Interaction:
-    """Discord takes the acknowledgement, and then no answer any more."""
+    """Let Discord accept the acknowledgement, but no answer after it."""
     faults = [
         Fault(method, path, 401, code=50027)
         for method, path in (("PATCH", ANSWER), ("POST", FOLLOWUPS))
@@ -393,7 +393,7 @@ async def every_form(here: Stage) -> dict[str, Begin]:
     carol = here.carol
     stop = await here.send(buttons.stop_button(SubmissionId(here.other)))
     opened = {
-        _StopForm: (await carol.click(stop, "Cancel it"), "because"),
+        _CancelForm: (await carol.click(stop, "Cancel it"), "because"),
         DeletionForm: (
             await carol.slash("leaderboard delete", leaderboard_name="doomed"),
             "doomed",
@@ -444,7 +444,7 @@ def expected() -> dict[str, Played]:
 OTHERS_COUNT = {"admin export", DeletionOfAccount.__name__}
 """An export's answer is a file, which is not stored: both reads are in the audit log. What the
 deletion of an account deletes depends on what others have stored."""
-FORMS = {_StopForm, DeletionForm, _CompetitionConfirmation, DeletionOfAccount}
+FORMS = {_CancelForm, DeletionForm, _CompetitionConfirmation, DeletionOfAccount}
 EXPIRE = {"a menu", "a question", *(each.__name__ for each in FORMS)}
 """Only the process that opened a form has its handler, and a question ends after 15 minutes. Then
 the person is told so, and nothing is done."""

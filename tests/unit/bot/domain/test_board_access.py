@@ -77,7 +77,9 @@ def test_an_opening_date_that_has_passed_is_none_any_more() -> None:
 
 
 @pytest.mark.parametrize("source", SourceVisibility)
-def test_only_a_board_with_a_deadline_speaks_of_it_as_certain(source: SourceVisibility) -> None:
+def test_only_the_statement_of_a_board_with_a_deadline_promises_one(
+    source: SourceVisibility,
+) -> None:
     with_end, without = source.statement(NOON), source.statement(None)
     assert "Until the deadline" not in without
     if source is SourceVisibility.AFTER_DEADLINE:

@@ -8,11 +8,11 @@ from bot.reports.figures import histogram, spans
 from tests.doubles.factories import make_score, rank
 
 
-def test_nobody_has_no_spans() -> None:
+def test_without_standings_there_are_no_spans() -> None:
     assert spans(()) is None
 
 
-def test_those_who_share_a_rank_share_a_band_and_nobody_else_has_one() -> None:
+def test_people_who_share_a_rank_share_a_band_and_others_have_none() -> None:
     standings = rank([make_score(1, 100.0, 2.0), make_score(2, 101.0, 1.0), make_score(3, 150.0)])
     found = spans(standings)
     assert found is not None
@@ -63,7 +63,7 @@ def test_no_sample_has_no_histogram() -> None:
     assert histogram((math.nan, math.inf)) is None
 
 
-def test_one_late_sample_does_not_squash_the_others() -> None:
+def test_one_slow_sample_does_not_compress_the_others() -> None:
     found = histogram([100.0 + n / 100 for n in range(300)] + [10_000.0])
     assert found is not None
     assert found.high < 200

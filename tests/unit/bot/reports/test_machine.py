@@ -77,7 +77,7 @@ def test_a_speed_up_has_its_interval_and_calls_left_out_are_counted() -> None:
     )
 
 
-def test_what_holds_of_several_benchmarks_is_said_once_and_names_them() -> None:
+def test_a_note_on_several_benchmarks_is_one_line_that_names_them() -> None:
     found = Ratio(ratio=0.8, half_width=0.02, rounds=5)
     changes = {"vs_reference": found, "left_out": 3, "samples": ((1e6,) * 7,)}
     measured = make_measurement(1e6, 0.23e6).model_copy(update=changes)

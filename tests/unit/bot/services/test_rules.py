@@ -6,7 +6,7 @@ from runners.contract.task import Mode
 from tests.doubles.place import Place
 
 
-async def test_an_open_house_has_no_rules(place: Place) -> None:
+async def test_without_limits_pauses_and_bans_there_are_no_rules(place: Place) -> None:
     rules = await submission_rules(place.store)
     assert (rules.limits, rules.pause, rules.boards, rules.gpus, rules.bans) == (
         (),

@@ -189,7 +189,7 @@ async def test_an_admin_reads_a_hidden_source_only_with_an_audit_entry(
     assert (await eve.get(f"{submission}/source")).text == source
 
 
-async def test_an_admin_compares_with_a_hidden_source_only_on_the_record(
+async def test_an_admin_compares_with_a_hidden_source_only_with_an_audit_entry(
     door: WebContext, place: Place
 ) -> None:
     submission, _, eve = await pages_about_eve(place)

@@ -25,13 +25,13 @@ def test_runs_of_the_same_second_stay_apart() -> None:
     assert [point[0] for point in told["points"]] == [noon, noon + 0.25, noon + 0.5]
 
 
-def test_a_name_brings_no_mark_that_turns_the_text_round() -> None:
+def test_a_name_contains_no_mark_that_reverses_the_text() -> None:
     chart = Chart("\u202ea", "x", "y", (Series("\u202eb\x1b[31m", ()),))
     data = as_data(chart)
     assert (data["title"], data["series"][0]["name"]) == ("a", "b")
 
 
-def test_many_points_are_thinned_evenly_and_it_is_said() -> None:
+def test_many_points_are_thinned_evenly_and_the_name_says_so() -> None:
     points = tuple(Point(NOON + timedelta(seconds=n), float(n)) for n in range(5_000))
     few = thinned(points, 10)
     assert (len(few), few[0], few[-1]) == (10, points[0], points[-1])

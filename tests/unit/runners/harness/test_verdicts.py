@@ -30,7 +30,7 @@ def test_the_end_of_a_process_has_its_meaning(status: int, verdict: Verdict, wor
     assert words in ruling.message
 
 
-def test_a_message_can_be_sent_whatever_a_check_says() -> None:
+def test_a_message_can_be_sent_whatever_a_check_returns() -> None:
     assert VerdictError(Verdict.WRONG_ANSWER, "bad \ud800").message == "bad ?"
     long = VerdictError(Verdict.WRONG_ANSWER, "x" * (MESSAGE_MAX + 7)).message
     assert long == "x" * MESSAGE_MAX + " [... 7 characters omitted]"

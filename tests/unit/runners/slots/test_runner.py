@@ -361,9 +361,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def until_waiting(runner: pool.SlotRunner[pool.Slot], slots: int) -> None:
-    """Until all calls but the running ones wait, with so many free slots of GPUs left."""
+    """Wait until only the running calls do not wait, with this many free slots of GPUs left."""
     async with asyncio.timeout(20):
-        while runner._free["H200"].qsize() != slots:  # noqa: ASYNC110 - nothing tells of it
+        while runner._free["H200"].qsize() != slots:  # noqa: ASYNC110 - no event reports it
             await asyncio.sleep(0.01)
     for _ in range(20):
         await asyncio.sleep(0)
@@ -382,7 +382,7 @@ async def test_while_two_submissions_are_compared_on_the_cpu_no_other_slot_runs_
     await other.end()
 
 
-async def test_a_comparison_on_the_cpu_begins_once_what_the_other_slots_ran_is_gone(
+async def test_a_comparison_on_the_cpu_begins_once_the_calls_in_other_slots_have_ended(
     mixed: pool.SlotRunner[pool.Slot], started: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cleared, stop = asyncio.Event(), local_process.LocalSlot.stop
@@ -422,7 +422,7 @@ async def test_comparisons_and_other_calls_take_turns(mixed: pool.SlotRunner[poo
     assert {each.verdict for each in found} == {"passed"}
 
 
-async def test_a_cancelled_comparison_holds_nobody_up(
+async def test_a_cancelled_comparison_delays_no_call(
     mixed: pool.SlotRunner[pool.Slot], started: list[str]
 ) -> None:
     first = await watched(mixed, make_request("hang", gpu="H200"))
@@ -437,7 +437,7 @@ async def test_a_cancelled_comparison_holds_nobody_up(
 
 
 @pytest.mark.parametrize("request_", [compared("H200"), make_request("hang")])
-async def test_other_calls_run_beside_each_other(
+async def test_other_calls_run_at_the_same_time(
     mixed: pool.SlotRunner[pool.Slot], request_: EvaluationRequest
 ) -> None:
     calls = [await watched(mixed, request_), await watched(mixed, make_request("hang", gpu="H200"))]

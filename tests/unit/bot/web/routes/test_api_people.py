@@ -63,7 +63,7 @@ async def test_an_admin_limits_one_person_for_some_time(api: Api) -> None:
         assert (await ada.get("/admin/rules")).json()["limits"] == []
 
 
-async def test_who_is_cancelled_by_an_admin_reads_that_and_why(api: Api) -> None:
+async def test_the_owner_of_a_cancelled_submission_reads_by_whom_and_why(api: Api) -> None:
     bob = await api.place.person("bob")
     first, second = await api.place.submit(bob), await api.place.submit(bob)
     long = "it *hangs*\nand " + "x" * 480

@@ -242,7 +242,7 @@ def test_finding_the_first_true_element_takes_little_memory() -> None:
 
 
 @pytest.mark.parametrize("text", ["mismatch", "\u00fc \n" * 1000, None])
-def test_a_child_tells_what_a_check_found(text: str | None) -> None:
+def test_a_child_sends_what_a_check_found(text: str | None) -> None:
     assert run_in_child(lambda: text, 60) == text
 
 

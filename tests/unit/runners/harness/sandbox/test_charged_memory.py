@@ -87,7 +87,7 @@ def test_shared_memory_that_may_be_a_neighbours_counts_only_if_a_kill_frees_it(
         (False, (7,), 256 << 20, True, False),
     ],
 )
-def test_the_kernels_records_count_for_who_has_other_processes_and_frees_them(
+def test_the_kernels_records_count_for_a_program_that_has_other_processes_and_frees_them(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     *,

@@ -130,7 +130,7 @@ def test_a_lock_on_a_part_of_a_file_is_reported_or_without_effect(
 @BOTH
 @pytest.mark.parametrize(("counts", "expected"), [(True, REPORTED), (False, REFUSED)])
 @given(operation=st.integers(0, 300))
-def test_only_exclusive_locks_of_whole_files_are_neither(
+def test_exclusive_locks_of_whole_files_are_allowed_unreported(
     machine: str, operation: int, *, counts: bool, expected: int
 ) -> None:
     number = {"x86_64": 73, "aarch64": 32}[machine]

@@ -129,7 +129,7 @@ said = [lowered, started.strip(), os.WTERMSIG(status), os.WCOREDUMP(status)]
         (None, 1, "(1, 1)"),
     ],
 )
-def test_the_layer_is_missing_if_the_system_gets_dumps_all_the_same(
+def test_the_layer_is_missing_if_the_system_still_gets_dumps(
     pattern: str | None, hard: int, told: str, tmp_path: Path
 ) -> None:
     if pattern is not None:

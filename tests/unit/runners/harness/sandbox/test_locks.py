@@ -128,7 +128,7 @@ def test_a_shared_lock_keeps_an_exclusive_one_out(confined: Confined, tmp_path: 
     assert confined(work) == str(errno.EWOULDBLOCK)
 
 
-def test_locks_that_are_given_back_do_not_add_up(confined: Confined, tmp_path: Path) -> None:
+def test_released_locks_do_not_add_up(confined: Confined, tmp_path: Path) -> None:
     path = tmp_path / "locked"
 
     def work() -> tuple[int, int]:
@@ -201,7 +201,7 @@ def test_shared_locks_count_after_the_end_of_the_process_that_set_them(
     assert confined(work) == str((MOST, errno.ENOLCK))
 
 
-def test_a_sandbox_that_has_ended_is_forgotten(server: LockServer, confined: Confined) -> None:
+def test_a_sandbox_that_has_ended_is_dropped(server: LockServer, confined: Confined) -> None:
     confined(lambda: None)
     while len(server.fds()) > 1:
         server.answer(_ready(server.fds()))

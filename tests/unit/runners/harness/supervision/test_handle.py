@@ -401,7 +401,7 @@ def test_memory_that_no_process_has_mapped_counts_for_the_candidate(
         ((1 << 30, 512 << 20), 0, None),
     ],
 )
-def test_records_of_a_driver_count_for_who_has_grown_with_them_and_frees_them(
+def test_records_of_a_driver_count_for_a_candidate_that_has_grown_and_frees_them(
     start: Start,
     monkeypatch: pytest.MonkeyPatch,
     grown: tuple[int, int],

@@ -268,7 +268,7 @@ def test_two_rounds_of_five_that_are_slow_on_purpose_make_no_tie_either() -> Non
 
 
 @pytest.mark.parametrize(("slow", "usual", "tie"), [(4, 1.02, False), (4, 1.0, True)])
-def test_nor_do_more_slow_rounds_than_are_far_off_by_chance(
+def test_more_slow_rounds_than_by_chance_make_no_tie_either(
     slow: int, usual: float, *, tie: bool
 ) -> None:
     steady = [100.0, 108.0, 95.0, 103.0, 98.0, 112.0, 91.0, 104.0, 99.0, 96.0, 107.0, 93.0]
