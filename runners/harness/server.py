@@ -330,8 +330,7 @@ def _verdict_in_flight() -> VerdictError | None:
 
 def _read_line(fd: int) -> bytes:
     """Return one line; b"" at the end of the input or if the line is longer than `REQUEST_MAX`."""
-    parts: list[bytes] = []
-    size = 0
+    parts, size = list[bytes](), 0
     while part := os.read(fd, 1 << 20):
         parts.append(part)
         size += len(part)
