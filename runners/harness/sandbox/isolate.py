@@ -112,7 +112,8 @@ def enter_keeping_rights(
         layers.attempt(IsolationLayer.FILESYSTEM, lambda: view.build(limits.disk, gpu=gpu))
     if IsolationLayer.NAMESPACES in layers.active:
         layers.attempt(NESTED, _forbid_namespaces)
-        layers.attempt(PROC, lambda: view.mount_proc(innermost=True))  # from here on read-only
+        # From here on it can be read-only.
+        layers.attempt(PROC, lambda: view.mount_proc(innermost=True, gpu=gpu))
     job = view.enter_job(own_view=IsolationLayer.FILESYSTEM in layers.active)
     _clean_environment(job)
     close_others(keep_fds | locks.kept_fds())

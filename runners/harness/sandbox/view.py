@@ -27,6 +27,7 @@ _REMOVE_S = 20.0
 """Seconds to remove what candidates left in a shared `/tmp`; the rest is removed the next time."""
 _DELETE, _UNLOCK = ("/bin/rm", "-rf"), ("/bin/chmod", "-R", "u+rwx")
 _PATHS_MOST = 256
+_PRESSURE = "/proc/pressure"
 _MOUNT_POINT = "/tmp"  # noqa: S108 - only a place to mount the new root on
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
@@ -210,17 +211,23 @@ def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
         syscalls.set_mount_attributes(root + folder, syscalls.MOUNT_ATTR_RDONLY, recursive=False)
 
 
-def mount_proc(*, innermost: bool = False) -> None:
+def mount_proc(*, innermost: bool = False, gpu: bool = False) -> None:
     """Mount a new /proc, which shows only the processes of this PID namespace.
 
-    If `innermost`, nothing can be written below it. In `/proc/self/autogroup` a submission could
-    give itself so small a share of busy cores that its exit takes minutes, and each request for
-    notices in `/proc/pressure` delays an exit. No sandbox inside this one could mount a /proc.
+    If `innermost`, nothing can be written below it, or with a GPU below `_PRESSURE`, because CUDA
+    does not start without writing to /proc. In `/proc/self/autogroup` a submission could give
+    itself so small a share of busy cores that its exit takes minutes, and each request for notices
+    in `_PRESSURE` delays an exit. No sandbox inside this one could mount a /proc.
     """
     flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
     syscalls.mount("proc", "/proc", flags)
-    if innermost:
+    if not innermost:
+        return
+    if not gpu:
         syscalls.set_mount_attributes("/proc", syscalls.MOUNT_ATTR_RDONLY, recursive=False)
+    elif Path(_PRESSURE).exists():
+        syscalls.bind(_PRESSURE, _PRESSURE)
+        syscalls.set_mount_attributes(_PRESSURE, syscalls.MOUNT_ATTR_RDONLY, recursive=False)
 
 
 def place(files: Mapping[str, str], programs: Mapping[str, int] = _NONE) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.harness.sandbox import view
+from runners.harness.sandbox import syscalls, view
 from tests.architecture.tree import ROOT
 
 
@@ -185,3 +185,22 @@ def test_scratch_is_cleared_completely_only_where_no_other_program_uses_it(
     view.own_scratch()
     view.clear_scratch()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("gpu", "read_only"), [(False, "/proc"), (True, "pressure")])
+def test_cuda_may_write_to_proc_but_request_no_notices(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, gpu: bool, read_only: str
+) -> None:
+    (tmp_path / "pressure").mkdir()
+    monkeypatch.setattr(view, "_PRESSURE", str(tmp_path / "pressure"))
+    calls: list[tuple[str, str]] = []
+    monkeypatch.setattr(syscalls, "mount", lambda _, path, *__: calls.append(("mount", path)))
+    monkeypatch.setattr(syscalls, "bind", lambda _, path: calls.append(("bind", path)))
+    attributes = lambda path, *_, **__: calls.append(("read-only", path))  # noqa: E731 - one line
+    monkeypatch.setattr(syscalls, "set_mount_attributes", attributes)
+
+    view.mount_proc(innermost=True, gpu=gpu)
+
+    wanted = read_only if read_only.startswith("/") else str(tmp_path / read_only)
+    assert [path for step, path in calls if step == "read-only"] == [wanted]
+    assert ("bind", wanted) in calls or not gpu
