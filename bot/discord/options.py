@@ -12,7 +12,6 @@ from bot.discord.roles import ADMIN, has_role, typing_viewer, user_credential
 from bot.domain.board import NOBODY, Board
 from bot.domain.competition import Competition
 from bot.domain.errors import StoreError
-from bot.domain.ids import SubmissionId
 from bot.reports.escaping import one_line
 from bot.services.competitions import visible_competitions
 from bot.services.publishing.publish import REQUEST
@@ -23,8 +22,8 @@ MOST_MENUS = 4
 """The most menus in a message: it has five rows, and one is for buttons."""
 _CHOICE_LENGTH = 100
 """The most characters of a suggestion."""
-_MOST_DIGITS = 15
-"""The most digits of a typed number, to which one is added: Discord's are exact up to 2 ** 53."""
+_NEWEST = 100
+"""How many of everyone's newest submissions are suggested to admins."""
 Number: TypeAlias = app_commands.Range[int, 1, 2**53]
 """The number of a submission or token, up to the largest that Discord transmits exactly."""
 
@@ -109,15 +108,14 @@ async def own_submissions(interaction: Interaction, current: str) -> list[app_co
 
 
 async def any_submissions(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
-    """Return for an admin the submissions whose number begins as typed, with their owners."""
-    if not current.isdecimal() or len(current) > _MOST_DIGITS or not has_role(interaction, ADMIN):
+    """Return for an admin the newest submissions whose number begins as typed, with their owners."""
+    if not has_role(interaction, ADMIN):
         return []
-    context, typed = context_of(interaction), int(current)
+    context = context_of(interaction)
     store = context.store
-    numbers = [SubmissionId(each) for each in (typed, *range(10 * typed, 10 * typed + 10))]
 
     async def find() -> dict[int, str]:
-        submissions = await store.submissions.several(numbers)
+        submissions = await store.submissions.newest(_NEWEST)
         owners = {each: await store.people.get(each) for each in {s.person for s in submissions}}
         by = {each: "" if one is None else f", by {one.name}" for each, one in owners.items()}
         return {
@@ -125,12 +123,11 @@ async def any_submissions(interaction: Interaction, current: str) -> list[app_co
             for each in submissions
         }
 
-    try:  # read once for everyone who types this number
-        names = await context.snapshot.cached(("numbers", typed), find)
+    try:  # read once for all admins, whatever they type
+        names = await context.snapshot.cached("newest submissions", find)
     except StoreError:
         return []
-    ordered = sorted(names.items())
-    return [app_commands.Choice(name=name[:_CHOICE_LENGTH], value=n) for n, name in ordered]
+    return _numbered_choices(names, current)
 
 
 async def own_checks(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:

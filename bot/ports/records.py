@@ -146,6 +146,9 @@ class Submissions(Protocol):
     async def several(self, submissions: Sequence[SubmissionId]) -> tuple[Submission, ...]:
         """Return those that exist, oldest first."""
 
+    async def newest(self, limit: int) -> tuple[Submission, ...]:
+        """Return everyone's newest submissions, newest first."""
+
     async def write_note(self, submission: SubmissionId, note: str) -> None:
         """Store the author's note about a submission; do nothing if it does not exist."""
 

@@ -126,6 +126,7 @@ async def test_several_submissions_are_read_at_once(scene: Scene) -> None:
     wanted = [made[2].id, SubmissionId(999), made[1].id, made[1].id]
     assert await scene.store.submissions.several(wanted) == (made[1], made[2])
     assert await scene.store.submissions.several([]) == ()
+    assert await scene.store.submissions.newest(2) == (made[2], made[1])
 
 
 async def test_unknown_ids_are_none_or_store_errors(store: Store) -> None:

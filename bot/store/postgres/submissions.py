@@ -85,6 +85,10 @@ class PostgresSubmissions:
         found = await self._database.rows("submissions.several", list(submissions))
         return tuple(_submission(row) for row in found)
 
+    async def newest(self, limit: int) -> tuple[Submission, ...]:
+        found = await self._database.rows("submissions.newest", limit)
+        return tuple(_submission(row) for row in found)
+
     async def to(self, board: BoardId) -> tuple[Submission, ...]:
         found = await self._database.rows("submissions.to", board)
         return tuple(_submission(row) for row in found)

@@ -43,6 +43,12 @@ from submissions where id = $1
 select *, array(select state from jobs where submission = submissions.id) as states
 from submissions where id = any ($1::bigint[]) order by id
 
+-- name: newest
+select *, array(select state from jobs where submission = submissions.id) as states
+from submissions
+where board not in (select id from boards where name like '/%')
+order by id desc limit $1
+
 -- name: source
 select text from sources join submissions on submissions.source = sha256 where id = $1
 

@@ -114,6 +114,11 @@ class MemorySubmissions:
         found = [await self.get(number) for number in sorted(set(submissions))]
         return tuple(each for each in found if each is not None)
 
+    async def newest(self, limit: int) -> tuple[Submission, ...]:
+        own = (each.id for each in self._tables.submissions.values())
+        newest = sorted((each for each in own if not is_system_submission(each)), reverse=True)
+        return tuple(reversed(await self.several(newest[:limit])))
+
     async def to(self, board: BoardId) -> tuple[Submission, ...]:
         found = (
             one

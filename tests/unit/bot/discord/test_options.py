@@ -1,7 +1,6 @@
 """Lists are cut to what Discord takes, and a comma list of GPU types is read leniently."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from unittest.mock import AsyncMock
 
@@ -11,7 +10,7 @@ from bot.discord import options
 from bot.discord.context import DiscordContext
 from bot.discord.options import choices, gpu_menu, gpu_names, split_into_menus
 from bot.domain.board import TaskVersion
-from bot.domain.ids import SubmissionId, TaskVersionId
+from bot.domain.ids import TaskVersionId
 from bot.domain.submission import Submission
 from tests.doubles.interaction import command_used
 from tests.doubles.place import Place
@@ -44,28 +43,30 @@ def test_a_menu_says_what_it_holds() -> None:
     assert gpu_menu("x", ["A"], most=1).placeholder == "GPU types: A"
 
 
-async def test_a_typed_number_is_read_once_for_all_admins(
+async def test_the_newest_submissions_are_read_once_for_all_admins_whatever_they_type(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = await place.submit()
+    made = [await place.submit() for _ in range(12)]
     calls: list[int] = []
-    several = place.store.submissions.several
+    newest = place.store.submissions.newest
 
-    async def counted(numbers: Sequence[SubmissionId]) -> tuple[Submission, ...]:
-        calls.append(len(numbers))
-        return await several(numbers)
+    async def counted(limit: int) -> tuple[Submission, ...]:
+        calls.append(limit)
+        return await newest(limit)
 
-    monkeypatch.setattr(place.store.submissions, "several", counted)
+    monkeypatch.setattr(place.store.submissions, "newest", counted)
     monkeypatch.setattr(options, "has_role", lambda *_: True)
     context = DiscordContext(place.store, place.clock)
     admins = [command_used(context, number) for number in range(1, 9)]
-    typed = [options.any_submissions(each, str(made.id)) for each in admins]
-    found = await asyncio.gather(*typed)
-    assert calls == [11]
-    (choice,) = found[0]
-    assert choice.value == made.id
-    assert choice.name.startswith(f"#{made.id} {made.file_name}, ranked, by ")
-    assert all(each == found[0] for each in found)
+    typed = ["", "1", str(made[-1].id), "x", "9" * 30, "-1", "\u0661", "2"]
+    asked = zip(admins, typed, strict=True)
+    found = await asyncio.gather(*(options.any_submissions(*each) for each in asked))
+    assert len(calls) == 1
+    assert [each.value for each in found[0]] == [each.id for each in reversed(made)]
+    (choice,) = found[2]
+    assert choice.value == made[-1].id
+    assert choice.name.startswith(f"#{made[-1].id} {made[-1].file_name}, ranked, by ")
+    assert [bool(each) for each in found[3:7]] == [False] * 4
 
 
 async def test_languages_are_read_once_for_everyone_and_only_of_visible_boards(
