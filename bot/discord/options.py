@@ -108,7 +108,7 @@ async def own_submissions(interaction: Interaction, current: str) -> list[app_co
 
 
 async def any_submissions(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
-    """Return for an admin the newest submissions whose number begins as typed, with their owners."""
+    """Return for an admin the newest submissions with a number that begins as typed."""
     if not has_role(interaction, ADMIN):
         return []
     context = context_of(interaction)
