@@ -273,9 +273,28 @@ def clear_scratch() -> None:
     or candidate may exist.
     """
     if _own_scratch:
-        _remove([str(each) for folder in _own_scratch for each in Path(folder).iterdir()])
+        mounts = _mounts()
+        _remove([each for folder in _own_scratch for each in _unmounted(folder, mounts)])
     else:
         remove_jobs()
+
+
+def _mounts() -> tuple[str, ...]:
+    """Return where file systems are mounted; in Linux's list, a space of a path is an escape."""
+    words = (line.split()[1] for line in Path("/proc/self/mounts").read_bytes().splitlines())
+    return tuple(os.fsdecode(each.decode("unicode_escape").encode("latin-1")) for each in words)
+
+
+def _unmounted(folder: str, mounts: Sequence[str]) -> Iterator[str]:
+    """Yield what is in a folder, except mounts and the folders that lead to them.
+
+    If Podium's checkout lies in `/tmp`, it is shown there, read-only, with thousands of files.
+    """
+    for each in Path(folder).iterdir():
+        if any(_beneath(mount, str(each)) for mount in mounts):
+            yield from _unmounted(str(each), mounts)
+        elif str(each) not in mounts:
+            yield str(each)
 
 
 def remove_jobs() -> None:

@@ -187,6 +187,27 @@ def test_scratch_is_cleared_completely_only_where_no_other_program_uses_it(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_the_host_shows_in_scratch_is_not_walked_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, inner = tmp_path / "a checkout", tmp_path / "home" / "venv"
+    for folder in (shown, inner, tmp_path / "home" / "left", tmp_path / "left"):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(view, "_own_scratch", {str(tmp_path)})
+    monkeypatch.setattr(view, "_mounts", lambda: ("/", str(tmp_path), str(shown), str(inner)))
+
+    view.clear_scratch()
+
+    found = sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*"))
+    assert found == ["a checkout", "home", "home/venv"]
+
+
+def test_mounts_are_told_with_their_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "tmpfs /mnt/a\\040\u00b5 tmpfs rw 0 0\n".encode()
+    monkeypatch.setattr(Path, "read_bytes", lambda _: line)
+    assert view._mounts() == ("/mnt/a \u00b5",)
+
+
 @pytest.mark.parametrize(("gpu", "read_only"), [(False, "/proc"), (True, "pressure")])
 def test_cuda_may_write_to_proc_but_request_no_notices(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, gpu: bool, read_only: str
