@@ -37,9 +37,11 @@ async def kill_in(state: str, dsn: str, posts: Path, publications: int = 2) -> N
 
 
 async def ended(store: Store, web: PublicationId, discord: PublicationId) -> bool:
-    note = await store.publications.summary(WEB, web)
-    gone = await store.publications.summary(DISCORD, discord) is None
-    return gone and note is not None and note.ended_at is not None
+    notes = [
+        await store.publications.summary(WEB, web),
+        await store.publications.summary(DISCORD, discord),
+    ]
+    return all(note is not None and note.ended_at is not None for note in notes)
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -112,18 +112,20 @@ def test_a_task_cannot_open_the_servers_memory_or_its_output(harness: Harness) -
 
 @pytest.mark.slow
 def test_a_task_leaves_no_files_for_the_next_one(harness: Harness) -> None:
-    assert harness.evaluate(hostile(LEAVES)).message == "None"
+    before = harness.evaluate(hostile(FINDS)).message
 
-    assert harness.evaluate(hostile(FINDS)).message == "[]"
+    assert harness.evaluate(hostile(LEAVES)).message == "None"
+    assert harness.evaluate(hostile(FINDS)).message == before
 
 
 @pytest.mark.slow
 def test_a_task_leaves_no_folders_that_it_has_locked_and_no_great_number_of_files(
     harness: Harness,
 ) -> None:
-    assert harness.evaluate(hostile(LOCKS)).message == "None"
+    before = harness.evaluate(hostile(FINDS)).message
 
-    assert harness.evaluate(hostile(FINDS)).message == "[]"
+    assert harness.evaluate(hostile(LOCKS)).message == "None"
+    assert harness.evaluate(hostile(FINDS)).message == before
 
 
 @pytest.mark.slow

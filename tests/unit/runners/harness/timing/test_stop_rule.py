@@ -13,7 +13,7 @@ from runners.harness.timing.stop_rule import MARGIN, StopRule
 from tests.doubles.factories import make_task
 from tests.unit.runners.harness.timed import MS, make_round
 
-AMPLE = Deadline.after(1000)
+AMPLE = Deadline.after(1_000_000)
 
 
 class Slow:
