@@ -190,8 +190,8 @@ _STEPS = {_RIGHTS, _SUBMISSIONS, _BOARDS, _UP, _ADMINS, _ALERTS, _OWN}
 async def _until_missing(missing: Callable[[], Awaitable[set[str]]], wanted: set[str]) -> None:
     """Wait until the doctor finds nothing else missing: a Podium that starts is not found yet."""
     async with asyncio.timeout(60):
-        while await missing() != wanted:
-            await asyncio.sleep(1)  # noqa: ASYNC110 - the doctor is a process; Discord limits calls
+        while await missing() != wanted:  # noqa: ASYNC110 - the doctor is a process
+            await asyncio.sleep(1)  # Discord limits how often it answers
 
 
 async def _create_board(host: Person) -> None:
