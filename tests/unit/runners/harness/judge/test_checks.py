@@ -271,13 +271,18 @@ def test_a_check_that_no_signal_ends_is_ended_with_its_child(
 ) -> None:
     children: list[int] = []
     fork = os.fork
-    monkeypatch.setattr(os, "fork", lambda: children.append(fork()) or children[-1])
+
+    def forked() -> int:
+        children.append(fork())
+        return children[-1]
+
+    monkeypatch.setattr(os, "fork", forked)
     with pytest.raises(VerdictError, match="checked the output") as ruling:
         run_in_child(lambda: str(sum(repeat(0))), 0.1)
 
     assert ruling.value.verdict is Verdict.TIMED_OUT
     with pytest.raises(ChildProcessError):
-        os.waitpid(*children, os.WNOHANG)
+        os.waitpid(children[0], os.WNOHANG)
 
 
 @pytest.fixture
