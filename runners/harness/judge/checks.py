@@ -145,7 +145,7 @@ def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
             os._exit(0)
     os.close(writer)
     try:
-        ready = select.select([reader], [], [], max(0.0, seconds))[0]
+        ready = seconds > 0 and select.select([reader], [], [], seconds)[0]
         sent = os.read(reader, 16 * TEXT_MOST) if ready else b'["timed_out", ""]'
     except OutOfTimeError:
         sent = b'["timed_out", ""]'

@@ -203,9 +203,9 @@ def test_what_the_host_shows_in_scratch_is_not_walked_through(
 
 
 def test_mounts_are_told_with_their_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    line = "tmpfs /mnt/a\\040\u00b5 tmpfs rw 0 0\n".encode()
+    line = "tmpfs /folder/a\\040\u00b5 tmpfs rw 0 0\n".encode()
     monkeypatch.setattr(Path, "read_bytes", lambda _: line)
-    assert view._mounts() == ("/mnt/a \u00b5",)
+    assert view._mounts() == ("/folder/a \u00b5",)
 
 
 @pytest.mark.parametrize(("gpu", "read_only"), [(False, "/proc"), (True, "pressure")])
