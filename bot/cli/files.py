@@ -57,6 +57,8 @@ def _read(path: Path, max_bytes: int) -> bytes:
             return file.read(max_bytes)
     except FileNotFoundError:
         raise UserError("no-such-file", f"{path}: there is no such file; check its path") from None
+    except IsADirectoryError:
+        raise UserError("no-such-file", f"{path}: is a folder; name a file in it") from None
     except OSError as error:
         raise UserError("no-such-file", f"{path}: cannot be read ({error.strerror})") from error
 

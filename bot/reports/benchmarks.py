@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bot.domain.reference_times import OtherRun, OtherTimes, Work
+from bot.domain.reference_times import OtherRun, OtherTimes, Times, Work
 from bot.domain.scoring import ScoreValue, judged
 from bot.domain.times import describe_speed_up, show_factor, show_rate, speed_up_of
 from bot.reports.figures import Histogram, Scale, histogram
@@ -261,4 +261,18 @@ def benchmark_report(cases: Sequence[CaseResult], found: OtherTimes) -> Benchmar
     """Return what is drawn of a run's benchmarks."""
     timed = benchmarks_of(cases)
     times = [(each.number, each.spec, each.value) for each in timed]
-    return BenchmarkReport(timed, benchmark_table(times, found), roofline(times, found.work))
+    others = tuple(
+        each if each.submission else replace(each, times={**each.times, **_in_turn(timed)})
+        for each in found.others
+    )
+    table = benchmark_table(times, replace(found, others=others))
+    return BenchmarkReport(timed, table, roofline(times, found.work))
+
+
+def _in_turn(timed: Sequence[Benchmark]) -> Times:
+    """Return the reference's times, by benchmark, that follow from being timed in turn with it."""
+    return {
+        each.spec: replace(each.value, time_ns=each.value.time_ns / found.ratio)
+        for each in timed
+        if (found := each.measured.vs_reference) is not None
+    }

@@ -24,7 +24,7 @@ Entry = tuple[str | zipfile.ZipInfo, bytes]
     [
         ("absent.py", None, "absent.py: there is no such file; check its path"),
         ("a\x1b[31mb.py", None, "ab.py: there is no such file"),
-        (".", None, "cannot be read (Is a directory)"),
+        (".", None, "is a folder; name a file in it"),
         ("latin.py", b"x = 1\n# \xff", "line 2 of the file is not UTF-8; save it as UTF-8"),
         ("nul.py", b"x = 1\0", "NUL bytes; submit a text source file"),
         ("empty.py", b"", "the file is empty"),

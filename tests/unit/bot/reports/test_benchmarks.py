@@ -4,10 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from bot.domain.ids import SubmissionId
 from bot.domain.reference_times import OtherRun, OtherTimes, Work
 from bot.domain.scoring import ScoreValue
-from bot.reports.benchmarks import HEIGHT, WIDTH, benchmark_table, roofline
+from bot.reports.benchmarks import HEIGHT, WIDTH, benchmark_report, benchmark_table, roofline
+from runners.contract.comparison import Ratio
+from runners.contract.evaluation import CaseKind
 from runners.contract.gpus import GPU_TYPES
+from tests.doubles.factories import make_case, make_measurement
 
 PEAK = GPU_TYPES["H100"].peak
 TIMED = ((1, "a", ScoreValue(1_000.0, 1.0)), (2, "b", ScoreValue(2_000.0, 1.0)))
@@ -24,6 +28,21 @@ def test_a_factor_above_one_means_that_this_run_is_faster() -> None:
     assert first.against["reference"].at > table.here > 0  # slower is further right
     assert second.against == {}
     assert (table.low, table.high) == ("0.87x", "3.4x")
+
+
+def test_the_reference_has_the_time_that_it_had_in_turn_with_the_run_not_that_of_its_own() -> None:
+    in_turn = Ratio(ratio=0.5, half_width=0.01, rounds=3)
+    measured = make_measurement(1_000.0).model_copy(update={"vs_reference": in_turn})
+    cases = [
+        make_case(CaseKind.BENCHMARK, spec="a", measurement=measured),
+        make_case(CaseKind.BENCHMARK, spec="b"),
+    ]
+    times = {"a": ScoreValue(8_000.0, 1.0), "b": ScoreValue(3_000.0, 1.0)}
+    others = (OtherRun("reference", times), OtherRun("first", times, SubmissionId(7)))
+    table = benchmark_report(cases, OtherTimes(others)).table
+    assert table is not None
+    factors = [[mark.factor for mark in row.against.values()] for row in table.rows]
+    assert factors == [["2.0x", "8.0x"], ["3.0x", "3.0x"]]
 
 
 def test_the_speed_of_light_is_shown_only_if_memory_limits() -> None:
