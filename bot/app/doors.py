@@ -48,7 +48,8 @@ async def open_doors(
             name = await stack.enter_async_context(_discord(discord, podium, connection))
             opened.append(OpenDoor(name, connection))
             with suppress(TimeoutError):
-                await asyncio.wait_for(_connected(opened), _CONNECT_S)
+                async with asyncio.timeout(_CONNECT_S):
+                    await _connected(opened)
         yield tuple(opened)
 
 

@@ -208,7 +208,8 @@ async def serve(context: DiscordContext, settings: DiscordSettings, stop: asynci
         except Exception as error:  # noqa: BLE001 - a bug of this front end must not end judging
             _log.error("the Discord front end failed", action="incident", exc_info=error)
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), wait_s)
+            async with asyncio.timeout(wait_s):
+                await stop.wait()
         wait_s = min(MAX_WAIT_S, 2 * wait_s)
 
 

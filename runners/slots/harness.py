@@ -166,7 +166,8 @@ class Harness:
     async def wait_started(self) -> None:
         """Wait until a new harness has reported its capabilities and is ready for a request."""
         try:
-            first = await asyncio.wait_for(self._line(), START_S)
+            async with asyncio.timeout(START_S):
+                first = await self._line()
         except TimeoutError as error:
             raise runner.RunnerError(f"the harness was not ready after {START_S:.0f} s") from error
         if first.ready is None:
@@ -179,7 +180,8 @@ class Harness:
         if self._ready:
             return
         try:
-            line = await asyncio.wait_for(self._line(), READY_AGAIN_S)
+            async with asyncio.timeout(READY_AGAIN_S):
+                line = await self._line()
         except TimeoutError as error:
             raise UnfitError(
                 f"the harness was not ready again after {READY_AGAIN_S:.0f} s"
@@ -231,7 +233,8 @@ class Harness:
         processes = descendants(self.pid)
         kill(processes)
         try:
-            await asyncio.wait_for(self._process.wait(), _STOP_S)
+            async with asyncio.timeout(_STOP_S):
+                await self._process.wait()
         except TimeoutError:
             processes += descendants(self.pid)
             kill([*processes, self.pid])

@@ -172,7 +172,8 @@ class SlotRunner(Generic[SlotT]):
     async def _first_offer(self, kind: str) -> Capabilities:
         """Wait for a slot, start its harness and return the capabilities that it reports."""
         try:
-            slot = await asyncio.wait_for(self._free[kind].get(), START_S)
+            async with asyncio.timeout(START_S):
+                slot = await self._free[kind].get()
         except TimeoutError as error:
             raise RunnerError(f"no slot of {kind} was free for {START_S:.0f} s") from error
         try:
@@ -307,7 +308,8 @@ class SlotRunner(Generic[SlotT]):
         with slot.fitness.recorded():
             harness = await slot.warm_harness()
             try:
-                return await asyncio.wait_for(harness.evaluate(call, progress), limit_s)
+                async with asyncio.timeout(limit_s):
+                    return await harness.evaluate(call, progress)
             except TimeoutError as error:
                 message = f"the harness returned no evaluation within {limit_s:.0f} s"
                 raise RunnerError(message) from error

@@ -109,18 +109,18 @@ def test_a_creator_publishes_a_reference_that_takes_a_minute_to_parse(
 def test_a_stranger_tries_tokens_and_keeps_no_neighbour_out(podium: Podium, url: str) -> None:
     here = "192.0.2.4"
     with httpx.Client(base_url=url) as client:
-        guesses = [
+        guesses = (
             client.get("/api/v1/me", headers=who(here, Authorization=f"Bearer {' ' * n}x{n}"))
-            for n in range(LIMIT + 10)
-        ]
-        assert [each.status_code for each in guesses[-10:]] == [429] * 10
+            for n in range(10 * LIMIT)  # one more is allowed in each second that they take
+        )
+        assert 429 in (each.status_code for each in guesses)
         good = token(podium, "neighbour")
         assert client.get("/api/v1/me", headers=who(here, Authorization=good)).status_code == 200
         assert client.get("/", headers=who(here)).status_code == 200
         spaced = good.replace("Bearer ", "bearer   ")
         found = (
             client.get("/api/v1/me", headers=who(here, Authorization=each)).status_code
-            for each in (good, spaced) * LIMIT
+            for each in (good, spaced) * (5 * LIMIT)
         )
         assert 429 in found, "it is one token, however it is written"
 
@@ -130,9 +130,9 @@ def test_a_stranger_asks_for_pages_without_end(url: str, path: str) -> None:
     address = {"/": "192.0.2.5", "/queue": "192.0.2.6"}.get(path, "192.0.2.7")
     with httpx.Client(base_url=url, headers=who(address)) as client:
         method = "POST" if "agents" in path else "GET"
-        found = [client.request(method, path).status_code for _ in range(LIMIT + 5)]
-    assert found[-1] == 429
-    assert 429 not in found[: LIMIT // 2]
+        found = [client.request(method, path).status_code for _ in range(LIMIT // 2)]
+        assert 429 not in found
+        assert 429 in (client.request(method, path).status_code for _ in range(10 * LIMIT))
 
 
 def test_an_answer_says_what_it_is_and_nothing_of_a_strangers_host(url: str) -> None:

@@ -97,7 +97,8 @@ class NodeHarness:
 
     async def _evaluate(self, assignment: protocol.Assignment) -> None:
         try:
-            evaluation = await asyncio.wait_for(self._run(assignment), assignment.limit_s)
+            async with asyncio.timeout(assignment.limit_s):
+                evaluation = await self._run(assignment)
         except RunnerError as error:
             await self._give_up(_fault_of(error), str(error))
         except TimeoutError:

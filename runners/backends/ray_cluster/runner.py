@@ -254,7 +254,8 @@ class RayRunner(SlotRunner[RaySlot]):
         if not kinds:
             _require(resources, next(iter(self._slots)), 1)
         try:
-            offered = await asyncio.wait_for(self._offered(reporting_kind(kinds)), _CAPABILITIES_S)
+            async with asyncio.timeout(_CAPABILITIES_S):
+                offered = await self._offered(reporting_kind(kinds))
         except TimeoutError as error:
             raise RunnerError(f"no slot on Ray was free within {_CAPABILITIES_S:.0f} s") from error
         at_once = {kind: min(len(self._slots[kind]), resources.most(kind)) for kind in kinds}

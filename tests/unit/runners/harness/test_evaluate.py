@@ -153,16 +153,16 @@ def test_the_same_nonce_gives_the_same_inputs(judge: Judge) -> None:
 
 
 def test_timing_stops_in_time_when_the_limit_is_near(judge: Judge) -> None:
-    source = SORTED.replace("    return", "    import time; time.sleep(0.05)\n    return")
-    task, many = make_sort_task(tests=(), ranked_timeout=3), RoundPolicy(looks=(15,))
+    source = SORTED.replace("    return", "    import time; time.sleep(0.1)\n    return")
+    task, many = make_sort_task(tests=(), ranked_timeout=8), RoundPolicy(looks=(30,))
     found = judge(make_judging(source, Mode.RANKED, task=task, rounds=many))
 
     assert found.verdict is Verdict.PASSED, found.message
     measured = found.cases[-1].measurement
     assert measured is not None
     assert measured.stop_reason is StopReason.TIME_CAP
-    assert measured.time_ns > 50e6
-    assert found.wall_s < 3.5
+    assert measured.time_ns > 100e6
+    assert found.wall_s < 8.5
 
 
 def test_a_process_left_behind_by_a_timed_call_is_refused(judge: Judge) -> None:
