@@ -5,6 +5,7 @@ Reports have plots as pictures; a submission has a live message, a thread's name
 
 import asyncio
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -83,7 +84,8 @@ def _draw_block(block: Block, number: int) -> tuple[str, Attachment | None]:
         case Table() | Chart():
             return _table(as_table(block) if isinstance(block, Chart) else block, number)
         case Log(title, text, syntax):
-            return _block(title, text, number, syntax=syntax or "txt")
+            shown = _wrapped(text) if syntax == "diff" else text
+            return _block(title, shown, number, syntax=syntax or "txt")
         case Link(text, url):
             return f"{line(text)}: <{url}>", None
         case Attachment():
@@ -147,6 +149,23 @@ def _block(
     if len(inside) <= most:
         return f"**{line(title)}**\n{fenced(text, syntax)}", None
     return _file(title, text, number, syntax or "txt")
+
+
+def _wrapped(diff: str) -> str:
+    """Return a diff whose lines a phone shows whole: each part begins with the line's sign.
+
+    A long one is returned unchanged, because it is sent as a file.
+    """
+    lines: list[str] = []
+    if len(diff) > _BLOCK:
+        return diff
+    for long in diff.splitlines():
+        sign, text = long[:1], long[1:]
+        parts = textwrap.wrap(text, TABLE_COLUMNS - 1, subsequent_indent="  ") or [""]
+        whole = [text] if len(text) < TABLE_COLUMNS else parts
+        lines += [f"{sign}{part}" for part in whole]
+    wrapped = "\n".join(lines)
+    return wrapped if len(wrapped) <= _BLOCK else diff
 
 
 def _file(title: str, text: str, number: int, syntax: str = "txt") -> tuple[str, Attachment]:

@@ -21,7 +21,7 @@ from bot.domain.leaderboard import Season
 from bot.reports import short
 from bot.reports.blocks import Report, Text
 from bot.reports.charts import season_chart
-from bot.reports.confirmations import finals_report
+from bot.reports.confirmations import short_finals_report
 from bot.services import lookup, standings
 
 MAX_GPUS_AT_ONCE = 5
@@ -88,7 +88,7 @@ class PageButton(
             async with replying(interaction) as answer:
                 found = (await _season(interaction, self.board, self.gpu))[0].leaderboard
                 ended = () if found.final is None else (found.final,)
-                await answer.show(finals_report(found.board.name, ended))
+                await answer.show(short_finals_report(found.board.name, ended))
             return
         async with replacing(interaction) as answer:
             season, person = await _season(interaction, self.board, self.gpu)

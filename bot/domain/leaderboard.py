@@ -107,6 +107,8 @@ class OwnStanding:
     """The time of the task's own reference on this GPU type; None if unknown."""
     shared: bool = False
     """Whether other people have the same rank."""
+    ahead: Standing | None = None
+    """The last entry with a better rank; None for the first."""
 
 
 @dataclass(frozen=True, slots=True)

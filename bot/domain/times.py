@@ -211,6 +211,20 @@ def ordinal(number: int) -> str:
     return f"{number}{_ENDINGS.get(number % 10, 'th')}"
 
 
+_MEDALS = {1: "🥇", 2: "🥈", 3: "🥉"}
+
+
+def medal(rank: int) -> str:
+    """Return the medal of one of the first three ranks with a space, or an empty string."""
+    return f"{_MEDALS[rank]} " if rank in _MEDALS else ""
+
+
+def rank_sign(rank: int, *, shared: bool) -> str:
+    """Return what stands before a name: `🥇`, `🥈 2=` for a shared rank, `4.` or `4=` below."""
+    number = f"{rank}=" if shared else ""
+    return f"{medal(rank)}{number}".rstrip() or f"{rank}."
+
+
 @dataclass(frozen=True, slots=True)
 class SpeedUp:
     """How many times faster a time is than another, with the ends of its interval.

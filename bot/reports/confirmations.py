@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from bot.domain.confirmation import Confirmation, ConfirmationState, LostPlace
-from bot.domain.finals import Final
+from bot.domain.finals import Final, FinalRow
+from bot.domain.names import cut_name
 from bot.domain.scoring import Outcome, PairRatio
 from bot.domain.status import JobStatus, SubmissionStatus
-from bot.domain.times import ordinal, show_change, show_score, show_span
+from bot.domain.times import ordinal, rank_sign, show_change, show_score, show_span
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 
 _PENDING_COLUMNS = (
@@ -16,6 +17,9 @@ _PENDING_COLUMNS = (
     Column("submission", numeric=True),
 )
 _COMPARED = "Each run is compared with the one before it."
+_SHORT_FINAL = (Column("who"), Column("behind", numeric=True))
+_NAME = 20
+"""The most characters of a name on a narrow screen."""
 _FINAL_COLUMNS = (
     Column("rank", numeric=True),
     Column("who"),
@@ -176,4 +180,40 @@ def finals_report(board: str, finals: Sequence[Final]) -> Report:
         blocks.append(Text(final_line(each)))
         table = final_table(each)
         blocks += [] if table is None else [table, Text(_COMPARED, Tone.QUIET)]
+    return _titled(board, blocks)
+
+
+def short_finals_report(board: str, finals: Sequence[Final]) -> Report:
+    """Return the same for a narrow screen: medal, name, and how far behind the one before."""
+    blocks: list[Block] = []
+    for each in finals:
+        if each.rows is None or each.ended_at is None:
+            blocks.append(Text(final_line(each)))
+            continue
+        ranks = [row.rank for row in each.rows]
+        signs = [rank_sign(rank, shared=ranks.count(rank) > 1) for rank in ranks]
+        rows = tuple(
+            (f"{signs[number]} {cut_name(row.person_name, _NAME)}", _behind(number, row))
+            for number, row in enumerate(each.rows)
+        )
+        ended = f"{len(ranks)} on {each.gpu}, ended on {each.ended_at:%Y-%m-%d %H:%M} UTC"
+        blocks += [Table("", _SHORT_FINAL, rows, is_list=True), Text(_COMPARED, Tone.QUIET)]
+        blocks.append(Text(f"The first {ended}.", Tone.QUIET))
+    return _titled(board, blocks)
+
+
+def _titled(board: str, blocks: Sequence[Block]) -> Report:
     return Report(f"final of {board}", tuple(blocks) or (Text("no final yet", Tone.QUIET),))
+
+
+def _behind(number: int, row: FinalRow) -> str:
+    """Return the time of the first, then how far behind the run before it, such as `+3.2 %`."""
+    if number == 0:
+        return show_score(row.value)
+    if row.ratio is None:
+        return "not comparable"
+    if row.ratio.outcome is Outcome.TIED:
+        return "tied"
+    if row.ratio.ratio >= 2:
+        return _difference(row.ratio)
+    return f"+{100 * (row.ratio.ratio - 1):.2f} % ± {100 * row.ratio.half_width:.2f}"

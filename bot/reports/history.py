@@ -1,6 +1,6 @@
 """A person's submissions, and their own results on a board."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.ids import SubmissionId
@@ -8,7 +8,15 @@ from bot.domain.leaderboard import BoardStandings, OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.scoring import Standing
 from bot.domain.submission import SubmissionState
-from bot.domain.times import common_unit, show_score, show_speed_up
+from bot.domain.times import (
+    common_unit,
+    medal,
+    ordinal,
+    show_change,
+    show_gap,
+    show_score,
+    show_time,
+)
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
 from bot.reports.charts import DAY, points
 from bot.reports.confirmations import STATE_WORDS
@@ -82,12 +90,7 @@ def _outcome(outcome: JobResult, *, ranked: bool) -> str:
     return ", ".join(words)
 
 
-_BEST = (
-    Column("GPU"), Column("rank"), Column("best", numeric=True),
-    Column("vs your first", numeric=True), Column("vs reference", numeric=True),
-    Column("attempts", numeric=True),
-)  # fmt: skip
-_NEWEST = (Column("submission"), Column("mode"), Column("outcome"), Column("when (UTC)"))
+_NEWEST = (Column("submission"), Column("outcome"), Column("when (UTC)"))
 _MOST_NEWEST = 10
 """How many submissions the short list has; the complete list is a file."""
 
@@ -96,9 +99,9 @@ def personal_report(personal: PersonalBoard) -> Report:
     """Return the person's standing on each GPU type, its history, and the submissions."""
     blocks: list[Block] = []
     if personal.standings:
-        title = f"{personal.board.name}: your ranked times"
-        rows = tuple(map(_personal_row, personal.standings))
-        blocks += [Table("", _BEST, rows, is_list=True), trend(title, personal.standings)]
+        for own in personal.standings:
+            blocks += _best_lines(own)
+        blocks.append(trend(f"{personal.board.name}: your ranked times", personal.standings))
     else:
         blocks.append(Text("you have no ranked submission yet", Tone.QUIET))
     if personal.past:
@@ -112,8 +115,7 @@ def _newest(past: Sequence[HistoryEntry]) -> Table:
     rows = (
         (
             f"#{each.submission.id}",
-            each.submission.mode.value,
-            ", ".join(_outcomes(each)),
+            _short_outcome(each),
             f"{each.submission.created_at:%Y-%m-%d %H:%M}",
         )
         for each in past
@@ -121,16 +123,30 @@ def _newest(past: Sequence[HistoryEntry]) -> Table:
     return Table("your newest submissions", _NEWEST, tuple(rows), is_list=True)
 
 
-def _personal_row(own: OwnStanding) -> tuple[str, ...]:
+def _short_outcome(past: HistoryEntry) -> str:
+    """Return the times of a ranked run without intervals; of others the mode and the outcome."""
+    times = [(each.gpu, each.score) for each in past.results if each.score is not None]
+    finished = past.submission.state is SubmissionState.FINISHED
+    if finished and times and len(times) == len(past.results):
+        return ", ".join(f"{gpu} {show_time(score.time_ns)}" for gpu, score in times)
+    return f"{past.submission.mode.value}, {', '.join(_outcomes(past))}"
+
+
+def _best_lines(own: OwnStanding) -> Iterator[Text]:
+    """Yield the best time on a GPU type, its place, the gap to the next, and what was gained."""
     best, count = own.standing.score.value, own.standing.attempts
-    return (
-        own.gpu,
-        rank_among(own.standing.rank, own.entries, shared=own.shared),
-        show_score(best),
-        "" if count == 1 else f"{show_speed_up(own.scores[0].value, best)} vs your first",
-        vs_reference(own.reference, own.standing.score),
-        "1 attempt" if count == 1 else f"{count} attempts",
-    )
+    yield Text(f"{own.gpu}: {show_score(best)}", Tone.STRONG)
+    place = rank_among(own.standing.rank, own.entries, shared=own.shared)
+    gap = ""
+    if own.ahead is not None:
+        ahead = own.ahead.score.value.time_ns
+        gap = f", {show_gap(best.time_ns, ahead, ordinal(own.ahead.rank))}"
+    yield Text(f"{medal(own.standing.rank)}{place}{gap}")
+    if count > 1:
+        yield Text(show_change(best.time_ns, own.scores[0].value.time_ns, "your first"))
+    attempts = "1 attempt" if count == 1 else f"{count} attempts"
+    reference = vs_reference(own.reference, own.standing.score)
+    yield Text(f"{reference}; {attempts}" if reference else attempts, Tone.QUIET)
 
 
 def own_rank_line(leaderboard: BoardStandings, own: Standing, number: SubmissionId) -> str:

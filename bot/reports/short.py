@@ -15,7 +15,9 @@ from bot.domain.records import StoredFile
 from bot.domain.scoring import ScoreValue, Standing, judged
 from bot.domain.status import JobStatus, SubmissionStatus, is_public, numbered
 from bot.domain.times import (
+    medal,
     ordinal,
+    rank_sign,
     show_change,
     show_gap,
     show_percent,
@@ -29,7 +31,6 @@ from bot.reports.machine import noisy_lines
 from bot.reports.standings import (
     absent_table,
     cut,
-    medal,
     page_notes,
     rank_among,
     speed_up_line,
@@ -297,11 +298,8 @@ def _ranks(leaderboard: BoardStandings, entries: Sequence[Standing], own: int | 
 
 def _place(entry: Standing, *, shared: bool, own: bool) -> str:
     """Return medal and name, such as `🥇 Ada`; from the fourth rank on, its number and name."""
-    number = f"{entry.rank}{'=' if shared else '.'} "
-    sign = medal(entry.rank).strip() + (f" {entry.rank}= " if shared else " ")
-    return f"{sign if medal(entry.rank) else number}{cut_name(entry.score.person_name, _NAME)}" + (
-        " (you)" if own else ""
-    )
+    name = cut_name(entry.score.person_name, _NAME)
+    return f"{rank_sign(entry.rank, shared=shared)} {name}{' (you)' if own else ''}"
 
 
 def _gap_to_first(entry: Standing, best: ScoreValue) -> str:

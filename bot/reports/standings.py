@@ -13,6 +13,7 @@ from bot.domain.status import SubmissionStatus
 from bot.domain.times import (
     SpeedUp,
     describe_speed_up,
+    medal,
     ordinal,
     ratio_in_turn,
     show_deadline,
@@ -214,14 +215,6 @@ def cut(text: str, most: int = 100) -> str:
     """Return the first line of a text, at most this long."""
     line = text.strip().split("\n", maxsplit=1)[0]
     return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-_MEDALS = {1: "🥇", 2: "🥈", 3: "🥉"}
-
-
-def medal(rank: int) -> str:
-    """Return the medal of one of the first three ranks with a space, or an empty string."""
-    return f"{_MEDALS[rank]} " if rank in _MEDALS else ""
 
 
 def rank_among(rank: int, entries: int, *, shared: bool) -> str:

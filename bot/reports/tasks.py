@@ -40,13 +40,16 @@ def change_report(
     blocks: list[Block] = [Table("changes", _COLUMNS, tuple(rows))]
     difference = task_difference(before, after)
     if difference:
-        blocks.append(Log("difference", difference))
+        blocks.append(Log("difference", difference, "diff"))
     return Report(title, tuple(blocks))
 
 
 def task_difference(before: TaskDefinition, after: TaskDefinition) -> str:
     """Return a unified diff of the task's settings, and of each of its files."""
-    parts = [_diff("task", _settings_lines(before), _settings_lines(after))]
+    parts = [
+        _diff("description", f"{before.description}\n", f"{after.description}\n"),
+        _diff("task", _settings_lines(before), _settings_lines(after)),
+    ]
     parts += [
         _diff(name, before.files.get(name, ""), after.files.get(name, ""))
         for name in sorted({*before.files, *after.files})
@@ -122,8 +125,8 @@ def _line_changes(before: str, after: str) -> str:
 
 
 def _settings_lines(task: TaskDefinition) -> str:
-    """Return the task's settings without its files, one line each."""
-    lines = [f"description: {line}" for line in task.description.splitlines()]
+    """Return the task's settings without description and files, one line each."""
+    lines: list[str] = []
     for kind in ("tests", "benchmarks"):
         lines += [f"{kind}: {case}" for case in _cases(task, kind)]
     others = task.model_dump(mode="json", exclude=set(_OWN_ROWS))

@@ -93,7 +93,8 @@ async def own_standing(
     reference = await store.references.of(board.task_version, gpu)
     known = None if reference is None else reference.value
     shared = sum(each.rank == standing.rank for each in entries) > 1
-    return OwnStanding(gpu, standing, len(entries), own, known, shared)
+    ahead = next((each for each in reversed(entries) if each.rank < standing.rank), None)
+    return OwnStanding(gpu, standing, len(entries), own, known, shared, ahead)
 
 
 _MOST_SHOWN = 100

@@ -31,7 +31,7 @@ from bot.domain.errors import UserError
 from bot.domain.finals import DEFAULT_TOP, LEAST_TOP, MOST_TOP, FinalRequest
 from bot.domain.ids import SubmissionId
 from bot.reports.blocks import Attachment, Text
-from bot.reports.confirmations import finals_report
+from bot.reports.confirmations import short_finals_report
 from bot.reports.submission import status_report
 from bot.services import finals, lookup, moderation, submissions
 
@@ -261,7 +261,7 @@ async def final(
             if error.code != "final-running":
                 raise
             found = await finals.finals_of(store, viewer, leaderboard_name)
-            await answer.show(finals_report(leaderboard_name, found))
+            await answer.show(short_finals_report(leaderboard_name, found))
             return
         gpus = ", ".join(line(each.gpu) for each in started)
         await answer.conclude(

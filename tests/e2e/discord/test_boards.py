@@ -88,7 +88,7 @@ async def test_the_second_version_is_told_apart_and_can_be_judged_again(stage: S
     )
     assert "Task" in (await run.final()).text
     change = await stage.carol.sees("What changes on adding", stage.submissions)
-    assert "+description: Add both vectors" in change.text
+    assert "+Add both vectors" in change.text
     agreed = await stage.carol.sees("Nothing is changed yet", stage.submissions)
     await stage.carol.click(agreed, "Check and publish")
     question = await stage.carol.sees("best submission (1) with the new version", within=100)

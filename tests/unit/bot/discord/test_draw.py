@@ -142,3 +142,20 @@ def test_between_the_small_print_of_one_gpu_type_and_the_next_verdict_is_a_free_
     blocks = (Text("passed", Tone.GOOD), Text("machine: A", Tone.QUIET), Text("crashed", Tone.BAD))
     (draft,) = message_drafts(Report("x", blocks))
     assert draft.content == "**x**\n🟢 passed\n-# machine: A\n\n🔴 crashed"
+
+
+def test_a_line_of_a_diff_that_a_phone_would_break_goes_on_under_the_same_sign() -> None:
+    diff = (
+        "--- now/description\n+Quickly double every element of a vector of `size` numbers.\n same\n"
+    )
+    (draft,) = message_drafts(Report("r", (Log("difference", diff, "diff"),)))
+    inside = draft.content.split("```diff\n")[1].removesuffix("\n```").splitlines()
+    assert inside == [
+        "--- now/description",
+        "+Quickly double every element of a",
+        "+  vector of `size` numbers.",
+        " same",
+    ]
+    long = f"+{'x ' * 2000}\n"
+    (draft,) = message_drafts(Report("r", (Log("difference", long, "diff"),)))
+    assert draft.files[0].data.decode().rstrip() == long.rstrip(), "a file is not broken"

@@ -325,7 +325,8 @@ async def killed_until_the_token_expired(here: Stage, begin: Begin) -> Interacti
 
 def plain(text: str) -> str:
     text = text.replace(MAY_BE_DONE, "").rstrip(" .")
-    return re.sub(r"\d+", "#", re.sub(r"podium_[\w-]+", "SECRET", text))
+    text = re.sub(r"\d+", "#", re.sub(r"podium_[\w-]+", "SECRET", text))
+    return re.sub(r"(\n#-#-#[ #]*)\1+", r"\1", text)  # a clock that moves may begin another day
 
 
 async def played(here: Stage, trouble: Trouble, begin: Begin) -> Played:

@@ -20,6 +20,7 @@ from bot.reports.confirmations import (
     final_table,
     finals_report,
     pending_table,
+    short_finals_report,
 )
 from tests.doubles.factories import NOON
 
@@ -87,3 +88,14 @@ def test_a_final_says_how_far_it_is_and_then_its_table() -> None:
     shown = [row[3] for row in table.rows]
     assert shown == ["", "1.00 % ± 0.20 slower", "tied: 0.00 % ± 0.20 slower", "not comparable"]
     assert finals_report("softmax", ()).blocks
+
+    short = short_finals_report("softmax", (ended,))
+    (table,) = [each for each in short.blocks if isinstance(each, Table)]
+    assert table.rows == (
+        ("🥇 bob", "100.0 ns ± 3.0"),
+        ("🥈 2= ada", "+1.00 % ± 0.20"),
+        ("🥈 2= eve", "tied"),
+        ("4. dan", "not comparable"),
+    )
+    assert "ended on 2026-11-01 12:00 UTC" in str(short.blocks[-1])
+    assert "1 of at least 2" in str(short_finals_report("softmax", (runs,)).blocks)
