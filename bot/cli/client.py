@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from bot.domain.api.boards import ExportEnd, ExportPiece
+from bot.domain.api.export import ExportEnd, ExportPiece
 from bot.domain.board import Board, Viewer
 from bot.domain.competition import Competition, CompetitionStandings
 from bot.domain.costs import CostReport

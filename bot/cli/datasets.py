@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from bot.domain.api import boards as api
+from bot.domain.api import export as api
 from bot.domain.errors import UserError
 from bot.reports.escaping import escape_formula
 from bot.reports.export import TABLES, DataTable, Kind, Row, codebook

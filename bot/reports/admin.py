@@ -9,6 +9,7 @@ from datetime import datetime
 from bot.domain import records
 from bot.domain.accounts import Person, Token
 from bot.domain.costs import NamedQuota
+from bot.domain.ids import PersonId
 from bot.domain.job import Worker
 from bot.domain.scoring import pool_of
 from bot.domain.times import show_deadline
@@ -164,6 +165,42 @@ def submission_rules_report(rules: records.SubmissionRules) -> Report:
         blocks.append(Table("bans", _BANS, rows, is_list=True))
     nothing = Text("There are no limits, quotas, pauses or bans.", Tone.QUIET)
     return Report("Active limits, pauses and bans", tuple(blocks) or (nothing,))
+
+
+def rules_of_person(
+    rules: records.SubmissionRules, person: PersonId, boards: Collection[str]
+) -> list[str]:
+    """Return in sentences each limit and quota that counts for a person on these boards."""
+    names, people = {None, *boards}, {None, person}
+    limits = [
+        _limit_sentence(each)
+        for each in rules.limits
+        if each.board in names and each.limit.person in people
+    ]
+    return limits + [
+        _quota_sentence(each)
+        for each in rules.quotas
+        if each.board in names and each.quota.key.person in people
+    ]
+
+
+def _limit_sentence(named: records.NamedLimit) -> str:
+    limit = named.limit
+    mode = f"{limit.mode} " if limit.mode else ""
+    noun = "submission" if limit.most == 1 else "submissions"
+    where = named.board or "all boards together"
+    why = f" ({limit.reason})" if limit.reason else ""
+    return f"At most {limit.most} {mode}{noun} to {where} in {limit.window_words}{why}"
+
+
+def _quota_sentence(named: NamedQuota) -> str:
+    key = named.quota.key
+    whose = "" if key.each_person else " of all people together"
+    gpu = f" on {key.gpu}" if key.gpu else ""
+    where = named.board or "all boards together"
+    most = key.unit.show(named.quota.most)
+    why = f" ({named.quota.reason})" if named.quota.reason else ""
+    return f"At most {most} of GPU time a day{gpu}{whose}, for {where}{why}"
 
 
 def _limit_row(each: records.NamedLimit) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
-"""Charts of a season and by GPU type, also as tables and words."""
+"""Charts of a season and by GPU type, also as tables, words, and data that a script draws."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
-from bot.domain.leaderboard import GpuScaling, PersonScaling, Season
+from bot.domain.leaderboard import GpuScaling, PersonScaling, Season, SeasonRun
 from bot.domain.scoring import Score, ScoreValue
 from bot.domain.times import common_unit, show_time
 from bot.reports import blocks
+from bot.reports.escaping import one_line
 
 _MOST_SERIES = 8
 """The most lines in a plot; more cannot be told apart."""
@@ -158,3 +160,76 @@ def points(scores: Sequence[Score], scale: float) -> tuple[blocks.Point, ...]:
         )
         for each in scores
     )
+
+
+_MOST_DRAWN = 2_000
+"""The most points of one series: more would overlap, and each takes 30 bytes."""
+
+
+def as_data(chart: blocks.Chart) -> dict[str, Any]:
+    """Return a chart's title, axes and series; times are seconds since 1970, names are indices.
+
+    The script shows times in the zone of the viewer.
+    """
+    return {
+        "title": one_line(chart.title),
+        "x": chart.x.removesuffix(UTC_SUFFIX),
+        "y": chart.y,
+        "names": [one_line(each) for each in chart.names],
+        "series": [as_series(each, chart.names) for each in chart.series],
+    }
+
+
+def as_series(series: blocks.Series, names: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a series of at most `_MOST_DRAWN` points; if it had more, its name says so."""
+    points = thinned(series.points)
+    name = one_line(series.name)
+    if len(points) < len(series.points):
+        name += f" ({len(points):,} of {len(series.points):,})"
+    return {
+        "name": name,
+        "stroke": series.stroke.value,
+        "points": [as_point(each, names) for each in points],
+    }
+
+
+def thinned(points: Sequence[blocks.Point], most: int = _MOST_DRAWN) -> Sequence[blocks.Point]:
+    """Return at most `most` of the points, evenly, including the first and the last."""
+    if len(points) <= most:
+        return points
+    step = (len(points) - 1) / (most - 1)
+    return [points[round(number * step)] for number in range(most)]
+
+
+def as_point(point: blocks.Point, names: Sequence[str] = ()) -> list[float]:
+    """Return a point's time or the index of its name, its value, and its half-width, if any."""
+    at = names.index(point.at) if isinstance(point.at, str) else round(point.at.timestamp(), 3)
+    shown = [at, float(f"{point.value:.6g}")]
+    return shown if point.half_width is None else [*shown, float(f"{point.half_width:.3g}")]
+
+
+def season_data(found: Season, *, shows_sources: bool) -> dict[str, Any]:
+    """Return the data of the plot: the best time so far, and each run, with its links."""
+    chart = season_chart(found)
+    if chart is None:
+        return {"series": []}
+    best, runs = chart.series
+    people = {each.person: each.person_name for each in found.scores}
+    places: dict[int, int] = {person: place for place, person in enumerate(people)}
+    return {
+        **as_data(chart),
+        "series": [as_series(best)],
+        "each": runs.name,
+        "unit": chart.y.partition("(")[2].rstrip(")"),
+        "people": [(person, one_line(name)) for person, name in people.items()],
+        "runs": [
+            (*as_point(point), *_origin(row, places))
+            for point, row in zip(runs.points, found.compared_runs, strict=True)
+        ],
+        "shown": shows_sources,
+    }
+
+
+def _origin(run: SeasonRun, places: Mapping[int, int]) -> tuple[int, int, int]:
+    before = 0 if run.before is None else run.before.submission
+    return run.score.submission, places[run.score.person], before

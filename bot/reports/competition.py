@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 
-from bot.domain.api.boards import ExportCompetition, ExportPiece, ExportRows
+from bot.domain.api.export import ExportCompetition, ExportPiece, ExportRows
 from bot.domain.board import Board
 from bot.domain.competition import Competition, CompetitionStandings, OverallEntry, PointsRule
 from bot.domain.publication import Draft

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 
-from bot.domain.api.boards import ExportEnd, ExportHead, ExportPiece, ExportRows, ExportSource
+from bot.domain.api.export import ExportEnd, ExportHead, ExportPiece, ExportRows, ExportSource
 from bot.domain.records import BoardExport, ExportedSubmission, StoredEvaluation
 from bot.reports.blocks import Report, Text
 from bot.reports.escaping import as_file, escape_formula

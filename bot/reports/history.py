@@ -2,21 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from bot.domain import times
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.ids import SubmissionId
 from bot.domain.leaderboard import BoardStandings, OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.scoring import Standing
 from bot.domain.submission import SubmissionState
-from bot.domain.times import (
-    common_unit,
-    medal,
-    ordinal,
-    show_change,
-    show_gap,
-    show_score,
-    show_time,
-)
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
 from bot.reports.charts import DAY, points
 from bot.reports.confirmations import STATE_WORDS
@@ -76,7 +68,9 @@ def _outcomes(past: HistoryEntry) -> tuple[str, ...]:
 
 
 def _outcome(outcome: JobResult, *, ranked: bool) -> str:
-    found = VERDICT_WORDS[outcome.verdict] if outcome.score is None else show_score(outcome.score)
+    found = (
+        VERDICT_WORDS[outcome.verdict] if outcome.score is None else times.show_score(outcome.score)
+    )
     state, lost_to = outcome.confirmation, outcome.lost_to
     words = [f"{outcome.gpu}: {found}"]
     if outcome.exclusion is not None:
@@ -125,25 +119,25 @@ def _newest(past: Sequence[HistoryEntry]) -> Table:
 
 def _short_outcome(past: HistoryEntry) -> str:
     """Return the times of a ranked run without intervals; of others the mode and the outcome."""
-    times = [(each.gpu, each.score) for each in past.results if each.score is not None]
+    scored = [(each.gpu, each.score) for each in past.results if each.score is not None]
     finished = past.submission.state is SubmissionState.FINISHED
-    if finished and times and len(times) == len(past.results):
-        return ", ".join(f"{gpu} {show_time(score.time_ns)}" for gpu, score in times)
+    if finished and scored and len(scored) == len(past.results):
+        return ", ".join(f"{gpu} {times.show_time(score.time_ns)}" for gpu, score in scored)
     return f"{past.submission.mode.value}, {', '.join(_outcomes(past))}"
 
 
 def _best_lines(own: OwnStanding) -> Iterator[Text]:
     """Yield the best time on a GPU type, its place, the gap to the next, and what was gained."""
     best, count = own.standing.score.value, own.standing.attempts
-    yield Text(f"{own.gpu}: {show_score(best)}", Tone.STRONG)
+    yield Text(f"{own.gpu}: {times.show_score(best)}", Tone.STRONG)
     place = rank_among(own.standing.rank, own.entries, shared=own.shared)
     gap = ""
     if own.ahead is not None:
         ahead = own.ahead.score.value.time_ns
-        gap = f", {show_gap(best.time_ns, ahead, ordinal(own.ahead.rank))}"
-    yield Text(f"{medal(own.standing.rank)}{place}{gap}")
+        gap = f", {times.show_gap(best.time_ns, ahead, times.ordinal(own.ahead.rank))}"
+    yield Text(f"{times.medal(own.standing.rank)}{place}{gap}")
     if count > 1:
-        yield Text(show_change(best.time_ns, own.scores[0].value.time_ns, "your first"))
+        yield Text(times.show_change(best.time_ns, own.scores[0].value.time_ns, "your first"))
     attempts = "1 attempt" if count == 1 else f"{count} attempts"
     reference = vs_reference(own.reference, own.standing.score)
     yield Text(f"{reference}; {attempts}" if reference else attempts, Tone.QUIET)
@@ -153,14 +147,14 @@ def own_rank_line(leaderboard: BoardStandings, own: Standing, number: Submission
     """Return a person's rank after a run, such as `H100: 1st of 7, 29.14 µs ± 0.06`."""
     is_shared = sum(each.rank == own.rank for each in leaderboard.entries) > 1
     rank = rank_among(own.rank, len(leaderboard.entries), shared=is_shared)
-    line = f"{leaderboard.gpu}: {rank}, {show_score(own.score.value)}"
+    line = f"{leaderboard.gpu}: {rank}, {times.show_score(own.score.value)}"
     best = own.score.submission
     return line if best == number else f"{line}, still by #{best}"
 
 
 def trend(title: str, standings: Sequence[OwnStanding]) -> Chart:
     """Return the history of a person's ranked times on a board, a series per GPU type."""
-    times = [score.value.time_ns for own in standings for score in own.scores]
-    scale, unit = common_unit(times)
+    scored = [score.value.time_ns for own in standings for score in own.scores]
+    scale, unit = times.common_unit(scored)
     series = tuple(Series(own.gpu, points(own.scores, scale)) for own in standings)
     return Chart(title, DAY, f"time ({unit})", series)

@@ -9,21 +9,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from bot.domain import times
 from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.names import cut_name
 from bot.domain.records import StoredFile
 from bot.domain.scoring import ScoreValue, Standing, judged
 from bot.domain.status import JobStatus, SubmissionStatus, is_public, numbered
-from bot.domain.times import (
-    medal,
-    ordinal,
-    rank_sign,
-    show_change,
-    show_gap,
-    show_percent,
-    show_score,
-    show_time,
-)
 from bot.reports import submission
 from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines, pending_table
@@ -153,12 +144,12 @@ def _times(evaluation: Evaluation, place: Placement | None) -> Iterator[Block]:
     """Yield the time, its place, and the change; then each benchmark if there are several."""
     timed = [case for case in evaluation.cases if case.measurement is not None]
     if place is not None:
-        yield Text(show_score(place.value), Tone.STRONG)
+        yield Text(times.show_score(place.value), Tone.STRONG)
         yield from map(Text, place_lines(place))
     elif len(timed) == 1 and timed[0].measurement is not None:
-        yield Text(show_score(judged(timed[0].measurement)), Tone.STRONG)
+        yield Text(times.show_score(judged(timed[0].measurement)), Tone.STRONG)
     if len(timed) > 1:
-        rows = ((case.spec, show_score(judged(case.measurement))) for case in timed
+        rows = ((case.spec, times.show_score(judged(case.measurement))) for case in timed
                 if case.measurement is not None)  # fmt: skip
         yield Table("benchmarks", (Column("arguments"), Column("time", numeric=True)), tuple(rows))
 
@@ -179,7 +170,9 @@ def _time_notes(evaluation: Evaluation, place: Placement | None) -> Iterator[Tex
 
 def _claim(value: ScoreValue) -> Iterator[Text]:
     if value.claimed_ns is not None:
-        yield Text(f"the submission's own clock says {show_time(value.claimed_ns)}", Tone.QUIET)
+        yield Text(
+            f"the submission's own clock says {times.show_time(value.claimed_ns)}", Tone.QUIET
+        )
 
 
 def place_lines(place: Placement) -> Iterator[str]:
@@ -187,7 +180,7 @@ def place_lines(place: Placement) -> Iterator[str]:
     best = place.best or place.value
     rank = rank_among(place.rank, place.entries, shared=place.shared)
     whose = "" if place.is_best else "your place stays "
-    yield f"{whose}{medal(place.rank)}{rank}{_gap(place, best)}"
+    yield f"{whose}{times.medal(place.rank)}{rank}{_gap(place, best)}"
     if place.shared:
         yield "shared: the judge cannot tell these times apart"
     if not place.is_best:
@@ -201,20 +194,20 @@ def place_lines(place: Placement) -> Iterator[str]:
 def _gap(place: Placement, best: ScoreValue) -> str:
     """Return how far the next person is: the one ahead, or for the first place the one behind."""
     if place.ahead is not None:
-        ahead = place.ahead
-        return f", {show_gap(best.time_ns, ahead.score.value.time_ns, ordinal(ahead.rank))}"
+        ahead_ns, rank = place.ahead.score.value.time_ns, times.ordinal(place.ahead.rank)
+        return f", {times.show_gap(best.time_ns, ahead_ns, rank)}"
     if place.behind is not None:
-        other_ns, rank = place.behind.score.value.time_ns, ordinal(place.behind.rank)
+        other_ns, rank = place.behind.score.value.time_ns, times.ordinal(place.behind.rank)
         if other_ns >= 2 * best.time_ns:
-            return f", {show_change(best.time_ns, other_ns, rank)}"
-        return f", {show_percent(other_ns / best.time_ns - 1)} ahead of {rank}"
+            return f", {times.show_change(best.time_ns, other_ns, rank)}"
+        return f", {times.show_percent(other_ns / best.time_ns - 1)} ahead of {rank}"
     return ""
 
 
 def _change(value: ScoreValue, other: ScoreValue, name: str) -> str:
     """Return how a time compares with another, such as `2.9 % faster than your best, 30.00 µs`."""
-    change = show_change(value.time_ns, other.time_ns, name)
-    return f"{change}, {show_time(other.time_ns)}"
+    change = times.show_change(value.time_ns, other.time_ns, name)
+    return f"{change}, {times.show_time(other.time_ns)}"
 
 
 def _passed_words(evaluation: Evaluation) -> str:
@@ -288,7 +281,7 @@ def _ranks(leaderboard: BoardStandings, entries: Sequence[Standing], own: int | 
     rows = tuple(
         (
             _place(entry, shared=shared[entry.rank] > 1, own=entry.score.person == own),
-            show_score(entry.score.value, "*"),
+            times.show_score(entry.score.value, "*"),
             _gap_to_first(entry, leaderboard.entries[0].score.value),
         )
         for entry in entries
@@ -299,13 +292,13 @@ def _ranks(leaderboard: BoardStandings, entries: Sequence[Standing], own: int | 
 def _place(entry: Standing, *, shared: bool, own: bool) -> str:
     """Return medal and name, such as `🥇 Ada`; from the fourth rank on, its number and name."""
     name = cut_name(entry.score.person_name, _NAME)
-    return f"{rank_sign(entry.rank, shared=shared)} {name}{' (you)' if own else ''}"
+    return f"{times.rank_sign(entry.rank, shared=shared)} {name}{' (you)' if own else ''}"
 
 
 def _gap_to_first(entry: Standing, best: ScoreValue) -> str:
     if entry.rank == 1:
         return ""
-    return show_gap(entry.score.value.time_ns, best.time_ns)
+    return times.show_gap(entry.score.value.time_ns, best.time_ns)
 
 
 def _chunks(table: Table, size: int, most: int) -> Iterator[Table]:

@@ -41,14 +41,14 @@ class _Application(FastAPI):
     @override
     def build_middleware_stack(self) -> ASGIApp:
         context: WebContext = self.state.context
-        inner = middleware.RelativeRedirects(super().build_middleware_stack())
+        inner = super().build_middleware_stack()
         secured = middleware.SecurityHeaders(inner, context.public_url, self.state.most_at_once)
         return middleware.RequestIds(middleware.OwnCookies(secured))
 
 
 def build(context: WebContext) -> FastAPI:
     """Return the application with all routes."""
-    app = _Application(title="Podium", openapi_url=None)
+    app = _Application(title="Podium", openapi_url=None, redirect_slashes=False)
     app.state.context = context
     app.state.most_at_once = MOST_AT_ONCE
     # The slices come first: otherwise the pages' `/admin/{action}` matches `/admin/cleanup-jobs`.

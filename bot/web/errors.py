@@ -11,7 +11,9 @@ from typing import Any
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import URL
 from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse
 from starlette.routing import Match
 
 from bot.domain.board import NOBODY, Viewer
@@ -91,12 +93,29 @@ class MethodError(HTTPException):
 
 
 async def _handle(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND:
+        address = _without_slash(request)
+        if address is not None:
+            return RedirectResponse(address)
     if not rendering.wants_page(request):
         return await error_response(request, error)
     if isinstance(error, RequestValidationError):
         error = _address_error(error)
     frame = {} if isinstance(error, _INTERNAL_ERRORS) else await _frame(request)
     return rendering.as_page(request, await error_response(request, error), frame)
+
+
+def _without_slash(request: Request) -> str | None:
+    """Return the same address without slashes at its end, if there is a route; without the host.
+
+    Starlette's own redirect would name the host that the client sent.
+    """
+    path = request.url.path
+    short = f"/{path.strip('/')}"  # a path that begins with two slashes would be another host
+    scope = {**request.scope, "path": short}
+    if path == short or all(each.matches(scope)[0] is Match.NONE for each in request.app.routes):
+        return None
+    return str(URL(short).replace(query=request.url.query))
 
 
 def _address_error(error: RequestValidationError) -> Exception:

@@ -24,6 +24,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
+from bot.reports.difference import Colored
 from bot.reports.escaping import clean
 from bot.services.cache import SharedCache, always
 from bot.services.parser_process import BusyError, ParserProcess, TooHardError
@@ -122,8 +123,6 @@ def highlight_with(text: str, lexer: str) -> str:
     return str(highlight(text, get_lexer_by_name(lexer, stripnl=False), formatter))
 
 
-Colored = tuple[tuple[str, str], ...]
-"""The parts of a line: of each, its class in the style sheet, perhaps empty, and its text."""
 _COLORED = frozenset(
     {"k", "kc", "kd", "kn", "kr", "ow", "s", "s1", "s2", "sa", "sb", "sd", "se", "si", "sh", "cpf",
      "c", "c1", "ch", "cm", "cs", "m", "mb", "mf", "mh", "mi", "mo", "kt", "nb", "bp", "nf", "fm",

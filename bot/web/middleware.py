@@ -1,69 +1,24 @@
 """The ASGI layers around the routes, and the headers that every response has.
 
-The layers drop other applications' cookies, make redirects relative, answer HEAD, and give each
-request an id, which is in its response and in its log events. The headers tell browsers not to
-sniff content types and not to leave HTTPS.
+The layers drop other applications' cookies, answer HEAD, and give each request an id, which is in
+its response and in its log events. The headers tell browsers not to sniff content types and not to
+leave HTTPS.
 """
 
 import re
 import secrets
 import time
 from http import HTTPStatus
-from urllib.parse import quote
 
 import h11
 import structlog
-from starlette.datastructures import URL, Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bot.domain.api.workers import PATH
-
-_UNESCAPED = ":/%#?=@[]!$&'()*+,;"
-"""Characters that Starlette does not escape in a redirect's address."""
-
-
-class RelativeRedirects:
-    """Removes this server's own host from redirects, such as that from `/queue/` to `/queue`."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        own_address = _address(scope)
-
-        async def send_on(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                location = headers.get("Location")
-                if location is not None:
-                    headers["Location"] = _path_of(location, own_address)
-            await send(message)
-
-        await self._app(scope, receive, send_on)
-
-
-def _address(scope: Scope) -> str:
-    """Return the beginning of Starlette's redirects: scheme, and the host that the client sent."""
-    address = URL(scope={**scope, "path": "", "root_path": "", "query_string": b""})
-    return quote(str(address), safe=_UNESCAPED)
-
-
-def _path_of(address: str, own_address: str) -> str:
-    """Return the address without the server's own host; an external address stays as it is."""
-    if not address.startswith(own_address):
-        return address
-    path = address[len(own_address) :]
-    if path and not path.startswith(("/", "?")):
-        return address  # a longer host with the same beginning
-    # A path that starts with two slashes would be another host.
-    return f"/{path.lstrip('/')}"
 
 
 class HeadRequests:

@@ -15,10 +15,11 @@ from bot.domain.ids import PersonId, PublicationId
 from bot.domain.publication import PublicationSummary, PublishChange, PublishRequest
 from bot.domain.tasks.lint import CheckStep, Finding, Level
 from bot.reports.blocks import Text
+from bot.services.publishing.own_checks import Check
 from bot.services.publishing.publish import NO_BOARD, REQUEST
 from bot.services.publishing.state import PublicationState
 from bot.store.migrate import migrate, migrations_folder
-from bot.web.publications import Check
+from bot.web.publications import remarks_of, steps_of
 from tests.conftest import database_url
 
 pytestmark = pytest.mark.postgres
@@ -156,7 +157,8 @@ async def test_a_page_shows_each_check_as_it_did_before(migrated: Connection) ->
         assert (check.name, list(check.state.begun)) == ("double", old["begun"])
         assert check.state.publishing is old["publishing"]
         shown = [
-            {"words": each.words, "tone": each.tone, "begun": each.begun} for each in check.steps
+            {"words": each.words, "tone": each.tone, "begun": each.begun}
+            for each in steps_of(check)
         ]
         assert shown == old["steps"], name
         if old["outcome"] is None:
@@ -164,7 +166,7 @@ async def test_a_page_shows_each_check_as_it_did_before(migrated: Connection) ->
             continue
         assert check.outcome is not None
         lines = in_words_of_today(old["outcome"].pop("lines"))
-        assert [list(each) for each in check.remarks] == lines, name
+        assert [list(each) for each in remarks_of(check)] == lines, name
         now = check.outcome.model_dump(mode="json")
         assert {key: now[key] for key in old["outcome"]} == old["outcome"]
 

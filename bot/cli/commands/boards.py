@@ -18,7 +18,7 @@ from bot.cli import context, datasets
 from bot.cli.context import AsJson, CommandLine, DataFolder, ServerUrl, Where, command_line
 from bot.cli.files import save_files, saved_line
 from bot.cli.json_output import Json, final_json, standings_json, status_json
-from bot.domain.api.boards import ExportHead
+from bot.domain.api.export import ExportHead
 from bot.domain.errors import UserError
 from bot.domain.finals import DEFAULT_TOP, LEAST_TOP, MOST_TOP, Final, FinalRequest
 from bot.domain.ids import SubmissionId

@@ -12,7 +12,7 @@ import typer
 from bot.cli import datasets
 from bot.cli.context import Actor, AsJson, CommandLine, DataFolder, ServerUrl, Where, command_line
 from bot.cli.json_output import Json, competition_json
-from bot.domain.api.boards import ExportCompetition, ExportEnd, ExportHead, ExportRows
+from bot.domain.api.export import ExportCompetition, ExportEnd, ExportHead, ExportRows
 from bot.domain.errors import SetupError
 from bot.domain.times import parse_deadline
 from bot.reports.competition import TABLES, competition_report, competitions_report, dates_line

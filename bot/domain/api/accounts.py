@@ -1,10 +1,11 @@
 """The caller's account and tokens."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import Field, StringConstraints
 
+from bot.domain.accounts import Token
 from bot.domain.api.base import WHOLE, RequestBody, ResponseBody
 
 Scope = Literal["read", "submit", "admin"]
@@ -41,6 +42,17 @@ class TokenAnswer(ResponseBody):
     scope: Scope
     created_at: datetime
     expires_at: datetime | None
+
+    @classmethod
+    def of(cls, token: Token) -> "TokenAnswer":
+        """Return a token's data."""
+        return TokenAnswer(
+            id=token.id,
+            label=token.label,
+            scope=cast(Scope, token.scope.word),
+            created_at=token.created_at,
+            expires_at=token.expires_at,
+        )
 
 
 class TokensAnswer(ResponseBody):

@@ -1,4 +1,4 @@
-"""The bodies of `/api/v1/admin`, and those about finals, live workers and queues."""
+"""The bodies of `/api/v1/admin`, and those about live workers and queues."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -7,10 +7,20 @@ from typing import Annotated, TypeAlias
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from bot.domain.api.base import WHOLE, GpuName, Name, Reason, RequestBody, ResponseBody, Time, Zoned
-from bot.domain.costs import MOST_QUOTA, CostReport, Prices, Unit, Usage, UsageKind, cost
-from bot.domain.finals import DEFAULT_TOP, LEAST_TOP, MOST_TOP, Final, FinalRow
-from bot.domain.scoring import PairRatio
+from bot.domain.accounts import Person
+from bot.domain.api.base import WHOLE, GpuName, Name, Reason, RequestBody, ResponseBody, Zoned
+from bot.domain.costs import (
+    MOST_QUOTA,
+    CostReport,
+    NamedQuota,
+    Prices,
+    Unit,
+    Usage,
+    UsageKind,
+    cost,
+)
+from bot.domain.records import NamedAuditEntry, NamedLimit, SubmissionRules
+from bot.domain.submission import Ban
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -94,112 +104,25 @@ class QuotaAnswer(ResponseBody):
     identity: str | None = None
     reason: str = ""
 
+    @classmethod
+    def of(cls, named: NamedQuota) -> "QuotaAnswer":
+        """Return a quota."""
+        key, person = named.quota.key, named.person
+        return cls(
+            unit=key.unit,
+            each_person=key.each_person,
+            board=named.board,
+            gpu=key.gpu,
+            most=named.quota.most,
+            identity=None if person is None else person.identity,
+            reason=named.quota.reason,
+        )
+
 
 class Stopped(ResponseBody):
     """How many unfinished submissions a decision has stopped."""
 
     stopped: int
-
-
-class RatioBody(ResponseBody):
-    """The time of a run divided by that of the holder, and half of its 95 % interval."""
-
-    ratio: float
-    half_width: float
-
-    @classmethod
-    def of(cls, ratio: PairRatio | None) -> "RatioBody | None":
-        """Return a ratio, if there is one."""
-        if ratio is None:
-            return None
-        return cls(ratio=ratio.ratio, half_width=ratio.half_width)
-
-
-class FinalRowBody(Time):
-    """A row of a final's table; the ratio is to the entry before, None where undecided."""
-
-    rank: int
-    person: str
-    submission: int
-    ratio: RatioBody | None
-
-    @classmethod
-    def of(cls, row: FinalRow) -> "FinalRowBody":
-        """Return a row."""
-        return cls(
-            rank=row.rank,
-            person=row.person_name,
-            submission=row.submission,
-            time_ns=row.time_ns,
-            half_width_ns=row.half_width_ns,
-            resolution_ns=row.resolution_ns,
-            ratio=RatioBody.of(row.ratio),
-        )
-
-
-class FinalBody(ResponseBody):
-    """A final on one GPU type; `rows` is None until it has ended."""
-
-    gpu: str
-    top: int
-    created_at: datetime
-    ended_at: datetime | None
-    entries: int | None
-    """How many entries it compares; None until it starts."""
-    compared: int
-    """How many comparisons are decided."""
-    comparison_s: float | None = None
-    """The seconds that one of them took on average."""
-    left: int | None = None
-    """The least number of comparisons that remain; None until it starts."""
-    rows: tuple[FinalRowBody, ...] | None
-
-    @classmethod
-    def of(cls, final: Final) -> "FinalBody":
-        """Return a final."""
-        return cls(
-            gpu=final.gpu,
-            top=final.top,
-            created_at=final.created_at,
-            ended_at=final.ended_at,
-            entries=None if final.entries is None else len(final.entries),
-            compared=final.compared,
-            comparison_s=final.comparison_s,
-            left=None if final.entries is None or final.rows is not None else final.left,
-            rows=None if final.rows is None else tuple(map(FinalRowBody.of, final.rows)),
-        )
-
-
-class FinalsAnswer(ResponseBody):
-    """The newest final of each GPU type of a board."""
-
-    board: str
-    finals: tuple[FinalBody, ...]
-
-    @classmethod
-    def of(cls, board: str, found: Sequence[Final]) -> "FinalsAnswer":
-        """Return the finals of a board."""
-        return cls(board=board, finals=tuple(map(FinalBody.of, found)))
-
-
-class FinalOrder(DecisionBody):
-    """A final of the first entries of a board, on one of its GPU types or on each."""
-
-    board: Name
-    gpu: GpuName | None = None
-    top: Annotated[int, Field(ge=LEAST_TOP, le=MOST_TOP), WHOLE] = DEFAULT_TOP
-
-
-class FinalKey(DecisionBody):
-    """The board whose running finals are cancelled."""
-
-    board: Name
-
-
-class FinalsCancelled(ResponseBody):
-    """How many running finals were cancelled."""
-
-    cancelled: int
 
 
 class LimitAnswer(ResponseBody):
@@ -213,6 +136,20 @@ class LimitAnswer(ResponseBody):
     reason: str = ""
     until: datetime | None = None
 
+    @classmethod
+    def of(cls, named: NamedLimit) -> "LimitAnswer":
+        """Return a limit."""
+        limit, person = named.limit, named.person
+        return cls(
+            board=named.board,
+            mode=limit.mode,
+            most=limit.most,
+            window_s=limit.window.total_seconds(),
+            identity=None if person is None else person.identity,
+            reason=limit.reason,
+            until=limit.until,
+        )
+
 
 class BanAnswer(ResponseBody):
     """A banned person, the reason, and when the ban ends by itself."""
@@ -221,6 +158,11 @@ class BanAnswer(ResponseBody):
     name: str
     reason: str
     until: datetime | None = None
+
+    @classmethod
+    def of(cls, person: Person, ban: Ban) -> "BanAnswer":
+        """Return a banned person."""
+        return cls(identity=person.identity, name=person.name, reason=ban.reason, until=ban.until)
 
 
 class RulesAnswer(ResponseBody):
@@ -234,6 +176,18 @@ class RulesAnswer(ResponseBody):
     """The notice of each paused GPU type."""
     bans: tuple[BanAnswer, ...]
     quotas: tuple[QuotaAnswer, ...] = ()
+
+    @classmethod
+    def of(cls, rules: SubmissionRules) -> "RulesAnswer":
+        """Return all rules."""
+        return cls(
+            limits=tuple(map(LimitAnswer.of, rules.limits)),
+            pause=rules.pause,
+            boards=rules.boards,
+            gpus=rules.gpus,
+            bans=tuple(BanAnswer.of(person, ban) for person, ban in rules.bans),
+            quotas=tuple(map(QuotaAnswer.of, rules.quotas)),
+        )
 
 
 class DecisionAnswer(ResponseBody):
@@ -251,6 +205,22 @@ class AuditAnswer(ResponseBody):
 
     decisions: tuple[DecisionAnswer, ...]
     next: str | None
+
+    @classmethod
+    def of(cls, found: Sequence[NamedAuditEntry], limit: int) -> "AuditAnswer":
+        """Return a page of at most `limit`; an extra entry means that there is a next page."""
+        shown, more = found[:limit], len(found) > limit
+        decisions = (
+            DecisionAnswer(
+                actor=each.actor_name,
+                action=each.entry.action,
+                subject=each.entry.subject,
+                reason=each.entry.reason,
+                at=each.entry.at,
+            )
+            for each in shown
+        )
+        return cls(decisions=tuple(decisions), next=str(shown[-1].entry.id) if more else None)
 
 
 class DayAnswer(ResponseBody):

@@ -1,10 +1,12 @@
 """The base classes of all bodies, and fields that several have."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, StringConstraints
 
+from bot.domain.scoring import ScoreValue
 from runners.contract.task import GPU_NAME
 from runners.contract.wire import Wire
 
@@ -64,6 +66,11 @@ class Time(ResponseBody):
     it was reported."""
     claimed_ns: float | None = None
     """What the submission's own clock says, if it was asked; it decides nothing."""
+
+
+def time_of(value: ScoreValue | None) -> Time | None:
+    """Return a time, if there is one."""
+    return None if value is None else Time(**asdict(value))
 
 
 Zoned = Annotated[

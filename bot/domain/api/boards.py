@@ -1,16 +1,20 @@
-"""The bodies of `/api/v1/leaderboards`, and of an export."""
+"""The bodies of `/api/v1/leaderboards`."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, TypeAdapter
+from pydantic import Field
 
-from bot.domain.api.admin import FinalBody, RatioBody
 from bot.domain.api.base import ResponseBody, Time
-from bot.domain.board import SourceVisibility, Visibility
-from bot.domain.confirmation import Confirmation, ConfirmationState, LostPlace
-from bot.domain.scoring import PairRatio
+from bot.domain.api.finals import FinalBody, PendingBody
+from bot.domain.board import Board, SourceVisibility, TaskVersion, Visibility
+from bot.domain.leaderboard import BoardOverview
+from bot.domain.records import FailedRun
+from bot.domain.scoring import PairRatio, ScoreValue, Standing
+from bot.domain.tasks.grading import not_run
+from bot.domain.tasks.template import shown_files
+from bot.domain.times import speed_up_over
 from runners.contract.evaluation import Timing
 from runners.contract.task import Device, Grader, LanguageName, RankingBy, TaskFormat, Workload
 
@@ -46,6 +50,25 @@ class BoardLine(ResponseBody):
     late_runs: bool = False
     """Whether it accepts submissions in unranked modes after its deadline."""
 
+    @classmethod
+    def of(cls, board: Board, now: datetime) -> "BoardLine":
+        """Return a board's public data, without its guests."""
+        return BoardLine(
+            name=board.name,
+            id=board.id,
+            gpus=board.gpus,
+            deadline=board.deadline,
+            is_open=board.is_open(now),
+            created_at=board.created_at,
+            creator_id=board.creator,
+            task_version_id=board.task_version,
+            visibility=board.access.visibility,
+            source_visibility=board.access.source,
+            pools=dict(board.pins),
+            opens_at=board.rules.opens_at,
+            late_runs=board.rules.late_runs,
+        )
+
 
 class BoardAnswer(BoardLine):
     """A board with its activity."""
@@ -54,6 +77,21 @@ class BoardAnswer(BoardLine):
     """How many people have submitted, in any mode."""
     best: tuple[BestTime, ...]
     """For the current task version, on each GPU type with a ranked time."""
+
+    @classmethod
+    def seen(cls, overview: BoardOverview, now: datetime) -> "BoardAnswer":
+        """Return a board with its activity."""
+        best = tuple(
+            BestTime(
+                gpu=score.gpu,
+                person=score.person_name,
+                submission=score.submission,
+                **asdict(score.value),
+            )
+            for score in overview.best
+        )
+        line = dict(BoardLine.of(overview.board, now))
+        return cls(**line, participants=overview.participants, best=best)
 
 
 class BoardsAnswer(ResponseBody):
@@ -78,6 +116,11 @@ class WorkloadBody(ResponseBody):
 
     spec: str
     workload: Workload
+
+    @classmethod
+    def of(cls, workloads: Sequence[Workload]) -> "tuple[WorkloadBody, ...]":
+        """Return the shapes of some cases."""
+        return tuple(cls(spec=each.spec, workload=each) for each in workloads)
 
 
 class TaskAnswer(ResponseBody):
@@ -108,6 +151,42 @@ class TaskAnswer(ResponseBody):
     templates: tuple[str, ...]
     """The languages that have a template."""
 
+    @classmethod
+    def of(cls, board: Board, version: TaskVersion) -> "TaskAnswer":
+        """Return a task without the contents of its files."""
+        task = version.definition
+        unused = not_run(task)
+        files = (
+            TaskFileBody(
+                name=name, size=len(text.encode(errors="surrogatepass")), not_run=name in unused
+            )
+            for name, text in shown_files(task, board.name).items()
+        )
+        return cls(
+            board=board.name,
+            name=task.name,
+            version=version.number,
+            version_note=task.version_note,
+            created_at=version.created_at,
+            description=task.description,
+            language=task.lang,
+            format=task.format,
+            grader=task.grader,
+            device=task.device,
+            ranking_by=task.ranking_by,
+            gpus=board.gpus,
+            libraries=task.libraries,
+            multi_gpu=task.multi_gpu,
+            tests=WorkloadBody.of(task.tests),
+            benchmarks=WorkloadBody.of(task.benchmarks),
+            test_timeout_s=task.test_timeout,
+            benchmark_timeout_s=task.benchmark_timeout,
+            ranked_timeout_s=task.ranked_timeout,
+            submission_file=task.submission_file,
+            files=tuple(files),
+            templates=tuple(task.templates),
+        )
+
 
 class StandingBody(Time):
     """A person's best score, its rank, and the number of their attempts.
@@ -132,6 +211,26 @@ class StandingBody(Time):
     pool: str = ""
     """The pool that timed it: `local`, `modal`, `ray`, or a remote worker's name."""
 
+    @classmethod
+    def of(cls, entry: Standing, reference: ScoreValue | None) -> "StandingBody":
+        """Return an entry with its speedup over the reference, if that is known."""
+        score = entry.score
+        faster = speed_up_over(reference, score)
+        return cls(
+            rank=entry.rank,
+            person=score.person_name,
+            person_id=score.person,
+            **asdict(score.value),
+            vs_reference=None if faster is None else faster.factor,
+            vs_reference_low=None if faster is None else faster.low,
+            vs_reference_high=None if faster is None else faster.high,
+            vs_reference_in_turn=score.vs_reference is not None,
+            attempts=entry.attempts,
+            submission=score.submission,
+            submitted_at=score.submitted_at,
+            pool=score.pool,
+        )
+
     @property
     def in_turn(self) -> PairRatio | None:
         """The ratio to the reference that was timed in turn with it; None if none was."""
@@ -152,83 +251,17 @@ class Absent(ResponseBody):
     submission: int
     submitted_at: datetime
 
-
-class ConfirmationBody(ResponseBody):
-    """The last comparison of a run that would take one of the first places."""
-
-    state: ConfirmationState
-    place: int
-    """The place that it would take."""
-    comparing: bool
-    """Whether the comparison has started."""
-    rival: int | None
-    """The submission that holds the place; None until the comparison starts."""
-    rival_person: str
-    ratio: RatioBody | None
-    reason: str
-
     @classmethod
-    def of(cls, found: Confirmation | None) -> "ConfirmationBody | None":
-        """Return a comparison, if there is one."""
-        if found is None:
-            return None
+    def of(cls, run: FailedRun) -> "Absent":
+        """Return a person's failed run."""
         return cls(
-            state=found.state,
-            place=found.place,
-            comparing=found.run is not None,
-            rival=found.rival,
-            rival_person=found.rival_name,
-            ratio=RatioBody.of(found.ratio),
-            reason=found.reason,
-        )
-
-
-class LostPlaceBody(ResponseBody):
-    """A first place that another run took from this one, or shares, by a comparison of the two."""
-
-    place: int
-    shared: bool
-    submission: int
-    person: str
-    ratio: RatioBody | None
-    """The time of the other run divided by that of this one."""
-
-    @classmethod
-    def of(cls, found: LostPlace | None) -> "LostPlaceBody | None":
-        """Return what was lost, if anything was."""
-        if found is None:
-            return None
-        return cls(
-            place=found.place,
-            shared=found.shared,
-            submission=found.submission,
-            person=found.person_name,
-            ratio=RatioBody.of(found.ratio),
-        )
-
-
-class PendingBody(ResponseBody):
-    """A run that is not ranked until it is confirmed."""
-
-    person: str
-    person_id: int
-    submission: int
-    place: int
-    """The place that it would take."""
-    time: Time | None
-    submitted_at: datetime | None
-
-    @classmethod
-    def of(cls, found: Confirmation) -> "PendingBody":
-        """Return a run whose score is held back."""
-        held = found.held
-        return cls(
-            person=found.person_name,
-            person_id=found.person,
-            submission=found.submission,
-            place=found.place,
-            time=None if held is None else Time(**asdict(held)),
-            submitted_at=found.submitted_at,
+            person=run.person_name,
+            person_id=run.person,
+            verdict=run.verdict,
+            stage=run.stage,
+            message=run.message,
+            submission=run.submission,
+            submitted_at=run.submitted_at,
         )
 
 
@@ -260,56 +293,3 @@ class LeaderboardsAnswer(ResponseBody):
 
     board: BoardLine
     leaderboards: tuple[StandingsAnswer, ...]
-
-
-MEDIA_TYPE = "application/x-ndjson"
-
-
-class ExportHead(ResponseBody):
-    """The first line: the board of the export."""
-
-    kind: Literal["board"] = "board"
-    board: str
-    submissions: int
-
-
-class ExportCompetition(ResponseBody):
-    """The first line of a competition's export.
-
-    After it come the rows of its ranking, the whole export of each board including its `end`, and
-    one more `end`.
-    """
-
-    kind: Literal["competition"] = "competition"
-    competition: str
-    boards: tuple[str, ...]
-
-
-class ExportRows(ResponseBody):
-    """Rows of one table, each with its values by column."""
-
-    kind: Literal["rows"] = "rows"
-    table: str
-    rows: tuple[dict[str, str | int | float | bool | None], ...]
-
-
-class ExportSource(ResponseBody):
-    """A submitted file with the SHA-256 of its bytes; equal files appear once."""
-
-    kind: Literal["source"] = "source"
-    sha256: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
-    text: str
-
-
-class ExportEnd(ResponseBody):
-    """The last line; without it, the export is incomplete."""
-
-    kind: Literal["end"] = "end"
-
-
-ExportPiece = Annotated[
-    ExportCompetition | ExportHead | ExportRows | ExportSource | ExportEnd,
-    Field(discriminator="kind"),
-]
-PIECE: TypeAdapter[ExportPiece] = TypeAdapter(ExportPiece)
-"""Parses a line of an export."""

@@ -8,7 +8,8 @@ from pydantic import Field, StringConstraints
 
 from bot.domain.api.base import WHOLE, GpuName, Name, RequestBody, ResponseBody, Zoned
 from bot.domain.api.boards import BoardLine
-from bot.domain.board import SourceVisibility, Visibility
+from bot.domain.board import Board, SourceVisibility, Viewer, Visibility
+from bot.domain.competition import Competition, CompetitionStandings
 from runners.contract.task import Grader
 
 MOST_GPUS = 64
@@ -181,6 +182,13 @@ class CompetitionState(StrEnum):
     CLOSED = "closed"
     """The last board has closed."""
 
+    @classmethod
+    def of(cls, found: Competition, now: datetime) -> "CompetitionState":
+        """Return the state of a competition."""
+        if not found.has_opened(now):
+            return cls.UPCOMING
+        return cls.CLOSED if found.has_closed(now) else cls.OPEN
+
 
 class CompetitionBoardBody(ResponseBody):
     """A board of a competition."""
@@ -190,6 +198,12 @@ class CompetitionBoardBody(ResponseBody):
     """When it opens; None: it has already opened."""
     board: BoardLine | None
     """None until it opens to the caller."""
+
+    @classmethod
+    def of(cls, board: Board, viewer: Viewer, now: datetime) -> "CompetitionBoardBody":
+        """Return a board as this viewer may see it."""
+        line = BoardLine.of(board, now) if board.visible_to(viewer) else None
+        return cls(name=board.name, opens_at=board.rules.opens_at, board=line)
 
 
 class CompetitionAnswer(ResponseBody):
@@ -205,6 +219,20 @@ class CompetitionAnswer(ResponseBody):
     ranks: tuple[float, ...]
     """The points of the first places; empty: 100 x best / own time."""
     boards: tuple[CompetitionBoardBody, ...]
+
+    @classmethod
+    def of(cls, found: Competition, viewer: Viewer, now: datetime) -> "CompetitionAnswer":
+        """Return a competition as this viewer may see it."""
+        return CompetitionAnswer(
+            name=found.name,
+            state=CompetitionState.of(found, now),
+            opens_at=found.opens_at,
+            closes_at=found.closes_at,
+            description=found.description,
+            creator_id=found.creator or None,
+            ranks=found.points.ranks,
+            boards=tuple(CompetitionBoardBody.of(each, viewer, now) for each in found.boards),
+        )
 
 
 class CompetitionsAnswer(ResponseBody):
@@ -237,3 +265,26 @@ class CompetitionStandingsAnswer(CompetitionAnswer):
 
     leaderboards: tuple[LeaderboardName, ...]
     entries: tuple[OverallBody, ...]
+
+    @classmethod
+    def seen(
+        cls, found: CompetitionStandings, viewer: Viewer, now: datetime
+    ) -> "CompetitionStandingsAnswer":
+        """Return a competition and its ranking as this viewer may see them."""
+        entries = (
+            OverallBody(
+                rank=each.rank,
+                person=each.person_name,
+                person_id=each.person,
+                total=each.total,
+                points=each.points,
+            )
+            for each in found.entries
+        )
+        return cls(
+            **dict(CompetitionAnswer.of(found.competition, viewer, now)),
+            leaderboards=tuple(
+                LeaderboardName(board=board.name, gpu=gpu) for board, gpu in found.leaderboards
+            ),
+            entries=tuple(entries),
+        )

@@ -1,15 +1,20 @@
 """Bodies for submitting, following and reading submissions."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
 from bot.domain.acceptance import MAX_SOURCE_BYTES
-from bot.domain.api.base import GpuName, Reason, RequestBody, ResponseBody, Time
-from bot.domain.api.boards import BoardLine, ConfirmationBody, LostPlaceBody
+from bot.domain.api.base import GpuName, Reason, RequestBody, ResponseBody, Time, time_of
+from bot.domain.api.boards import BoardLine
+from bot.domain.api.finals import ConfirmationBody, LostPlaceBody
 from bot.domain.confirmation import ConfirmationState
-from bot.domain.job import JobState
+from bot.domain.job import JobEvent, JobState
+from bot.domain.records import HistoryEntry, JobResult
+from bot.domain.status import JobStatus, QueuePosition
 from bot.domain.submission import ExclusionKind, SubmissionState
 from runners.contract.evaluation import Evaluation
 from runners.contract.task import Mode
@@ -65,6 +70,11 @@ class QueuePositionBody(ResponseBody):
     running: int = 0
     """How many jobs on this GPU type run now."""
 
+    @classmethod
+    def of(cls, place: QueuePosition | None) -> "QueuePositionBody | None":
+        """Return a position, if there is one."""
+        return None if place is None else cls(**asdict(place))
+
 
 class JobAnswer(ResponseBody):
     """One submission on one GPU type: its position while queued, its evaluation at the end."""
@@ -99,6 +109,34 @@ class JobAnswer(ResponseBody):
     """Who took one of the first places from it; None if none was lost."""
     ranks: Time | None = None
     """The time that ranks, if it follows from comparisons; null: that of the run itself."""
+
+    @classmethod
+    def of(cls, status: JobStatus) -> "JobAnswer":
+        """Return the status of a job."""
+        job = status.job
+        return cls(
+            id=job.id,
+            gpu=job.gpu,
+            state=job.state,
+            attempt=job.attempt,
+            max_attempts=job.max_attempts,
+            error=job.error,
+            pool=job.pool,
+            created_at=job.created_at,
+            started_at=job.started_at,
+            finished_at=job.finished_at,
+            stage=status.stage,
+            done=status.done,
+            total=status.total,
+            note=status.note,
+            place=QueuePositionBody.of(status.place),
+            evaluation=status.evaluation,
+            cost=status.cost,
+            confirmation=ConfirmationBody.of(status.confirmation),
+            waits=job.waits,
+            lost_place=LostPlaceBody.of(status.lost),
+            ranks=time_of(status.ranks),
+        )
 
 
 class ExclusionAnswer(ResponseBody):
@@ -165,6 +203,18 @@ class JobResultBody(ResponseBody):
     exclusion: ExclusionKind | None = None
     """Why it is no longer ranked."""
 
+    @classmethod
+    def of(cls, result: JobResult) -> "JobResultBody":
+        """Return a result."""
+        return cls(
+            gpu=result.gpu,
+            verdict=result.verdict,
+            time=time_of(result.score),
+            confirmation=result.confirmation,
+            lost_to=result.lost_to,
+            exclusion=result.exclusion,
+        )
+
 
 class PastSubmission(ResponseBody):
     """One line of the caller's own history."""
@@ -182,12 +232,40 @@ class PastSubmission(ResponseBody):
     created_at: datetime
     results: tuple[JobResultBody, ...]
 
+    @classmethod
+    def of(cls, entry: HistoryEntry) -> "PastSubmission":
+        """Return one submission of a history."""
+        submission = entry.submission
+        return cls(
+            id=submission.id,
+            board=entry.board_name,
+            board_id=submission.board,
+            task_version=entry.version,
+            task_version_id=submission.task_version,
+            file_name=submission.file_name,
+            source_hash=submission.source_hash,
+            mode=submission.mode,
+            gpus=submission.gpus,
+            state=submission.state,
+            created_at=submission.created_at,
+            results=tuple(map(JobResultBody.of, entry.results)),
+        )
+
 
 class HistoryAnswer(ResponseBody):
     """The caller's own submissions, newest first; `next` is the next page's cursor."""
 
     submissions: tuple[PastSubmission, ...]
     next: str | None
+
+    @classmethod
+    def of(cls, entries: Sequence[HistoryEntry], limit: int) -> "HistoryAnswer":
+        """Return a page of at most `limit`; an extra entry means that there is a next page."""
+        shown, more = entries[:limit], len(entries) > limit
+        return cls(
+            submissions=tuple(map(PastSubmission.of, shown)),
+            next=str(shown[-1].submission.id) if more else None,
+        )
 
 
 class SourceAnswer(ResponseBody):
@@ -206,3 +284,8 @@ class Event(ResponseBody):
     kind: str
     body: dict[str, str | int]
     at: datetime
+
+    @classmethod
+    def of(cls, event: JobEvent) -> "Event":
+        """Return a step."""
+        return cls(id=event.id, job=event.job, kind=event.kind, body=event.body, at=event.at)

@@ -14,6 +14,8 @@ from bot.domain.api import accounts, admin, submissions
 from bot.domain.api import boards as api
 from bot.domain.api import publishing as bodies
 from bot.domain.api.base import MOST_ON_A_PAGE
+from bot.domain.api.export import PIECE, ExportCompetition, ExportEnd, ExportHead, ExportPiece
+from bot.domain.api.finals import FinalsAnswer, FinalsCancelled
 from bot.domain.board import Board, show_target
 from bot.domain.competition import Competition, CompetitionStandings
 from bot.domain.costs import CostReport
@@ -161,7 +163,7 @@ class RemoteClient:
             raise
         return published
 
-    def export(self, board: str) -> AsyncGenerator[api.ExportPiece, None]:
+    def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
         return export_pieces(self.client, "leaderboards", board)
 
     async def competitions(self) -> Sequence[Competition]:
@@ -196,7 +198,7 @@ class RemoteClient:
     async def delete_competition(self, name: str, reason: str) -> None:
         await self.client.delete(f"competitions/{quote(name, safe='')}", {"reason": reason})
 
-    def export_competition(self, name: str) -> AsyncGenerator[api.ExportPiece, None]:
+    def export_competition(self, name: str) -> AsyncGenerator[ExportPiece, None]:
         return export_pieces(self.client, "competitions", name)
 
     async def costs(self, days: int) -> CostReport:
@@ -205,19 +207,19 @@ class RemoteClient:
 
     async def start_final(self, request: FinalRequest, reason: str) -> Sequence[Final]:
         body = {"board": request.board, "gpu": request.gpu, "top": request.top, "reason": reason}
-        answer = await self.client.post("admin/finals", admin.FinalsAnswer, body)
+        answer = await self.client.post("admin/finals", FinalsAnswer, body)
         with self.client.decoding():
             return decode.finals_of(answer)
 
     async def finals(self, board: str) -> Sequence[Final]:
         path = f"leaderboards/{quote(board, safe='')}/finals"
-        answer = await self.client.get(path, admin.FinalsAnswer)
+        answer = await self.client.get(path, FinalsAnswer)
         with self.client.decoding():
             return decode.finals_of(answer)
 
     async def cancel_final(self, board: str, reason: str) -> int:
         body = {"board": board, "reason": reason}
-        path, kind = "admin/finals/cancel", admin.FinalsCancelled
+        path, kind = "admin/finals/cancel", FinalsCancelled
         return (await self.client.post(path, kind, body)).cancelled
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
@@ -260,7 +262,7 @@ async def open_remote(
 
 async def export_pieces(
     client: requests.ApiClient, kind: str, name: str
-) -> AsyncGenerator[api.ExportPiece, None]:
+) -> AsyncGenerator[ExportPiece, None]:
     """Yield the pieces of an export, its end included; SetupError when it is incomplete.
 
     `kind` is `leaderboards`, or `competitions`, whose export contains those of its boards.
@@ -269,10 +271,10 @@ async def export_pieces(
     async with aclosing(client.lines(path, within_s=CHUNK_S)) as lines:
         async for line in lines:
             with client.decoding():
-                piece = api.PIECE.validate_json(line)
+                piece = PIECE.validate_json(line)
             yield piece
-            open_parts += isinstance(piece, api.ExportCompetition | api.ExportHead)
-            if isinstance(piece, api.ExportEnd):
+            open_parts += isinstance(piece, ExportCompetition | ExportHead)
+            if isinstance(piece, ExportEnd):
                 open_parts -= 1
                 if open_parts <= 0:
                     return

@@ -5,8 +5,8 @@ ValueError when a response has a value that this version does not know.
 
 from datetime import UTC, datetime
 
-from bot.domain.api import boards, publishing, submissions
-from bot.domain.api.admin import FinalBody, FinalRowBody, FinalsAnswer, RatioBody, RunnerAnswer
+from bot.domain.api import boards, finals, publishing, submissions
+from bot.domain.api.admin import RunnerAnswer
 from bot.domain.api.base import Time
 from bot.domain.board import NOBODY, Access, Board, SeasonRules
 from bot.domain.competition import Competition, CompetitionStandings, OverallEntry, PointsRule
@@ -120,7 +120,7 @@ def _standings(
     )
 
 
-def _pending(version: TaskVersionId, gpu: str, answer: boards.PendingBody) -> Confirmation:
+def _pending(version: TaskVersionId, gpu: str, answer: finals.PendingBody) -> Confirmation:
     return Confirmation(
         id=ConfirmationId(0),
         submission=SubmissionId(answer.submission),
@@ -136,12 +136,12 @@ def _pending(version: TaskVersionId, gpu: str, answer: boards.PendingBody) -> Co
     )
 
 
-def finals_of(answer: FinalsAnswer) -> tuple[Final, ...]:
+def finals_of(answer: finals.FinalsAnswer) -> tuple[Final, ...]:
     """Return the finals of a board."""
     return tuple(map(_final, answer.finals))
 
 
-def _final(answer: FinalBody) -> Final:
+def _final(answer: finals.FinalBody) -> Final:
     """Return a final; until it has ended, the server sends only the number of its entries."""
     return Final(
         id=FinalId(0),
@@ -158,7 +158,7 @@ def _final(answer: FinalBody) -> Final:
     )
 
 
-def _final_row(row: FinalRowBody) -> FinalRow:
+def _final_row(row: finals.FinalRowBody) -> FinalRow:
     return FinalRow(
         rank=row.rank,
         submission=SubmissionId(row.submission),
@@ -267,14 +267,14 @@ def _confirmation(submission: Submission, answer: submissions.JobAnswer) -> Conf
     )
 
 
-def _lost(found: boards.LostPlaceBody | None) -> LostPlace | None:
+def _lost(found: finals.LostPlaceBody | None) -> LostPlace | None:
     if found is None:
         return None
     ratio, submission = _ratio(found.ratio), SubmissionId(found.submission)
     return LostPlace(found.place, submission, found.person, found.shared, ratio)
 
 
-def _ratio(answer: RatioBody | None) -> PairRatio | None:
+def _ratio(answer: finals.RatioBody | None) -> PairRatio | None:
     return None if answer is None else PairRatio(answer.ratio, answer.half_width)
 
 

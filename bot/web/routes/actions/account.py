@@ -6,11 +6,10 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from bot.domain.accounts import TokenScope, require_acting
-from bot.domain.costs import NamedQuota
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
 from bot.domain.notifications import NotificationKind
-from bot.domain.records import NamedLimit
+from bot.reports.admin import rules_of_person
 from bot.reports.history import history_table
 from bot.services import accounts, history, lookup, notify, tokens
 from bot.services.rules import submission_rules
@@ -139,7 +138,6 @@ async def _values(request: Request, browser: Browser) -> dict[str, Any]:
     entries = await history.submission_history(context.store, caller, limit=_NEWEST)
     rules = await submission_rules(context.store)
     boards = await lookup.visible_boards(context.store, caller)
-    names = {None, *(each.name for each in boards)}
     return {
         "person": person,
         "is_creator": caller.is_creator,
@@ -151,38 +149,8 @@ async def _values(request: Request, browser: Browser) -> dict[str, Any]:
         "delivered": person.identity.startswith(_DISCORD),
         "conversation": await context.store.displays.conversation(person.id),
         "past": list(zip(entries, history_table(entries).rows, strict=True)),
-        "limits": [
-            *(
-                _limit_text(each)
-                for each in rules.limits
-                if each.board in names and each.limit.person in {None, person.id}
-            ),
-            *(
-                _quota_text(each)
-                for each in rules.quotas
-                if each.board in names and each.quota.key.person in {None, person.id}
-            ),
-        ],
+        "limits": rules_of_person(rules, person.id, {each.name for each in boards}),
         "ban": await context.store.moderation.ban_of(person.id),
         "pause": rules.pause,
         "own": [each for each in boards if each.creator == person.id],
     }
-
-
-def _limit_text(named: NamedLimit) -> str:
-    limit = named.limit
-    mode = f"{limit.mode} " if limit.mode else ""
-    noun = "submission" if limit.most == 1 else "submissions"
-    where = named.board or "all boards together"
-    why = f" ({limit.reason})" if limit.reason else ""
-    return f"At most {limit.most} {mode}{noun} to {where} in {limit.window_words}{why}"
-
-
-def _quota_text(named: NamedQuota) -> str:
-    key = named.quota.key
-    whose = "" if key.each_person else " of all people together"
-    gpu = f" on {key.gpu}" if key.gpu else ""
-    where = named.board or "all boards together"
-    most = key.unit.show(named.quota.most)
-    why = f" ({named.quota.reason})" if named.quota.reason else ""
-    return f"At most {most} of GPU time a day{gpu}{whose}, for {where}{why}"

@@ -57,7 +57,7 @@ async def create(request: Request, submitted: page.CreatorForm) -> Response:
     context = context_of(request)
     try:
         publish_request, data = await _upload(context, submitted)
-        number = await publications.submit_task(context, publish_request, data)
+        number = await publications.checks_of(context).submit(publish_request, data)
     except UserError as error:
         typed = {"pools": submitted.fields.text("pools")}
         typed |= await page.kept_zip(submitted.fields, "competition_zip")

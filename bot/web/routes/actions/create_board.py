@@ -17,9 +17,10 @@ from bot.domain.board import (
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, PublishRequest
 from bot.services import lookup, submissions
+from bot.services.publishing.own_checks import Check
 from bot.services.publishing.publish import NO_BOARD, possible_gpus, validate_publish
 from bot.web import publications, rendering, sessions
-from bot.web.context import FRONT_END, WebContext, context_of
+from bot.web.context import WebContext, context_of
 from bot.web.routes.actions import page
 from runners.contract.gpus import gpu_types
 
@@ -54,7 +55,7 @@ async def create(request: Request, submitted: page.CreatorForm) -> Response:
     context, fields = context_of(request), submitted.fields
     try:
         upload = await _upload(context, submitted)
-        number = await publications.submit_task(context, upload.request, upload.zip)
+        number = await publications.checks_of(context).submit(upload.request, upload.zip)
     except UserError as error:
         typed = _typed(fields) | await page.kept_zip(fields, "task_zip")
         return await _form(request, submitted.browser, typed, fault=error)
@@ -129,10 +130,7 @@ async def _form(
     fault: UserError | None = None,
 ) -> Response:
     store, caller = context_of(request).store, browser.session.caller
-    checks = [
-        publications.Check.of(each)
-        for each in await store.publications.summaries_of(FRONT_END, caller.person)
-    ]
+    checks = await publications.checks_of(context_of(request)).of(caller.person)
     values = {
         "title": "Create a board",
         "name": "",
@@ -155,7 +153,7 @@ async def _form(
 async def check(request: Request, browser: page.SignedIn, number: page.Number) -> Response:
     """Show a check's progress and outcome; updates itself."""
     context = context_of(request)
-    found = await publications.own_check(context, browser.session.caller, number)
+    found = await publications.checks_of(context).get(browser.session.caller, number)
     part = await _render_check(context, browser, found)
     values = {"title": f"Check of {found.name}", "check": found, "part": part}
     return await page.show(request, browser, "actions/check.html", values)
@@ -165,18 +163,16 @@ async def check(request: Request, browser: page.SignedIn, number: page.Number) -
 async def events(request: Request, browser: page.SignedIn, number: page.Number) -> Response:
     """Stream the changing part of that page."""
     context, caller = context_of(request), browser.session.caller
-    await publications.own_check(context, caller, number)
+    await publications.checks_of(context).get(caller, number)
 
     async def part() -> rendering.Part:
-        found = await publications.own_check(context, caller, number)
+        found = await publications.checks_of(context).get(caller, number)
         return await _render_check(context, browser, found), found.outcome is not None
 
     return rendering.live(context, part, lambda: sessions.still_signed_in(request, browser))
 
 
-async def _render_check(
-    context: WebContext, browser: sessions.Browser, check: publications.Check
-) -> str:
+async def _render_check(context: WebContext, browser: sessions.Browser, check: Check) -> str:
     outcome = check.outcome
     board: Board | None = None
     count = 0
@@ -189,6 +185,8 @@ async def _render_check(
                 count = len(await submissions.best_of(context.store, board, earlier[0]))
     values = {
         "check": check,
+        "steps": publications.steps_of(check),
+        "remarks": publications.remarks_of(check),
         "board": board,
         "rejudgeable": count,
         "stamp": browser.stamp,
@@ -200,11 +198,11 @@ async def _render_check(
 @router.post("/checks/{number}/cancel")
 async def cancel(request: Request, submitted: sessions.SmallForm, number: page.Number) -> Response:
     """Cancel a check before anything is published."""
-    await publications.cancel_check(context_of(request), submitted.caller, number)
+    await publications.checks_of(context_of(request)).cancel(submitted.caller, number)
     return page.redirect(f"/create/checks/{number}")
 
 
-async def _upload_page(context: WebContext, check: publications.Check) -> str:
+async def _upload_page(context: WebContext, check: Check) -> str:
     """Return the address of the form for another check, with this check's zip if it is kept."""
     kept = f"?check={check.id}" if check.has_zip else ""
     if check.is_competition:
@@ -224,7 +222,7 @@ async def choose_grader(
     if grader is None:
         raise UserError("no-grader", "choose one of the two graders")
     context = context_of(request)
-    again = await publications.choose_grader(context, submitted.caller, number, grader)
+    again = await publications.checks_of(context).choose_grader(submitted.caller, number, grader)
     return page.redirect(f"/create/checks/{again}")
 
 
@@ -233,7 +231,7 @@ async def rejudge(request: Request, submitted: sessions.SmallForm, number: page.
     """Judge everyone's best submission to the previous version by the new one."""
     require_creator(submitted.caller)
     context = context_of(request)
-    outcome = (await publications.own_check(context, submitted.caller, number)).outcome
+    outcome = (await publications.checks_of(context).get(submitted.caller, number)).outcome
     if outcome is None or outcome.board is None:
         raise UserError("no-version", "nothing was published by this check")
     board = await lookup.visible_board(context.store, submitted.caller, outcome.board)

@@ -163,7 +163,7 @@ async def update(request: Request, submitted: page.CreatorForm, name: str) -> Re
             preview_values |= await page.kept_zip(submitted.fields, "task_zip")
             return await _form(request, submitted.browser, board, **preview_values)
         await _require_change(context, submitted.caller, board, upload)
-        number = await publications.submit_task(context, upload.request, upload.zip)
+        number = await publications.checks_of(context).submit(upload.request, upload.zip)
     except UserError as error:
         kept = await page.kept_zip(submitted.fields, "task_zip")
         return await _form(request, submitted.browser, board, fault=error, **kept)

@@ -174,7 +174,7 @@ async def upload_of_check(
     """Return the settings and the zip with which a form begins; none without a check."""
     if check is None:
         return None, {}
-    request, data = await publications.kept_upload(context, caller, check)
+    request, data = await publications.checks_of(context).kept_upload(caller, check)
     name = f"{request.zip_name or request.name or 'task'}.zip"
     return request, {"kept_name": name, "kept_data": base64.b64encode(data).decode()}
 

@@ -5,7 +5,7 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Path, Request
 
-from bot.domain.accounts import Token, scope_of
+from bot.domain.accounts import scope_of
 from bot.domain.api.accounts import Me, Scope, TokenAnswer, TokenMade, TokenOrder, TokensAnswer
 from bot.domain.api.base import BODY_MAX
 from bot.domain.ids import TokenId
@@ -38,7 +38,7 @@ async def me(request: Request, viewer: auth.FromPerson) -> Me:
 async def tokens(request: Request, viewer: auth.FromPerson) -> TokensAnswer:
     """Your tokens that are not revoked; their secrets are not stored."""
     own = await context_of(request).store.tokens.of(viewer.person)
-    return TokensAnswer(tokens=tuple(_token(each) for each in own))
+    return TokensAnswer(tokens=tuple(map(TokenAnswer.of, own)))
 
 
 @router.post("/tokens", status_code=201, openapi_extra=takes(TokenOrder))
@@ -53,7 +53,7 @@ async def create(request: Request, viewer: auth.MaySubmit) -> TokenMade:
         scope=scope_of(order.scope),
         lifetime=timedelta(days=order.days),
     )
-    return TokenMade(**dict(_token(created.token)), token=created.secret)
+    return TokenMade(**dict(TokenAnswer.of(created.token)), token=created.secret)
 
 
 @router.delete("/tokens/{number}", status_code=204)
@@ -62,13 +62,3 @@ async def revoke(
 ) -> None:
     """Revoke one of your tokens; programs that use it are refused from now on."""
     await revoke_token(context_of(request).store, viewer.person, TokenId(number))
-
-
-def _token(token: Token) -> TokenAnswer:
-    return TokenAnswer(
-        id=token.id,
-        label=token.label,
-        scope=cast(Scope, token.scope.word),
-        created_at=token.created_at,
-        expires_at=token.expires_at,
-    )

@@ -1,5 +1,6 @@
 """`/api/v1/admin`: bans, pauses, limits, quotas, moderation, finals, statistics, costs, audit."""
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Annotated
 
@@ -8,6 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from bot.domain.accounts import Caller
 from bot.domain.api import admin as api
 from bot.domain.api.base import BODY_MAX
+from bot.domain.api.finals import FinalKey, FinalOrder, FinalsAnswer, FinalsCancelled
 from bot.domain.api.submissions import Cancelled, SourceAnswer, SubmissionNumber
 from bot.domain.board import Board
 from bot.domain.costs import MOST_DAYS, Quota, QuotaKey
@@ -35,14 +37,10 @@ async def stats(request: Request) -> api.StatsAnswer:
     """Statistics: people, submissions a day, verdicts, the queue, and use of the GPUs."""
     context = context_of(request)
     totals = await operations.stats(context.store, context.clock)
-    days = (
-        api.DayAnswer(day=each.day, submissions=each.submissions, people=each.people)
-        for each in totals.days
-    )
     return api.StatsAnswer(
         people=totals.people,
         boards=totals.boards,
-        days=tuple(days),
+        days=tuple(api.DayAnswer(**asdict(each)) for each in totals.days),
         verdicts=dict(totals.verdicts),
         backlog={gpu: dict(states) for gpu, states in totals.backlog.items()},
         usage=api.UsageAnswer.of(totals.usage, totals.prices),
@@ -68,61 +66,13 @@ async def audit(
     before = openapi.number_of(cursor)
     store = context_of(request).store
     entries = await audit_rows(store, limit + 1, None if before is None else AuditId(before))
-    more = len(entries) > limit
-    return api.AuditAnswer(
-        decisions=tuple(
-            api.DecisionAnswer(
-                actor=each.actor_name,
-                action=each.entry.action,
-                subject=each.entry.subject,
-                reason=each.entry.reason,
-                at=each.entry.at,
-            )
-            for each in entries[:limit]
-        ),
-        next=str(entries[limit - 1].entry.id) if more else None,
-    )
+    return api.AuditAnswer.of(entries, limit)
 
 
 @router.get("/rules")
 async def rules(request: Request) -> api.RulesAnswer:
     """Limits, quotas, pauses and bans as they are now."""
-    active = await submission_rules(context_of(request).store)
-    return api.RulesAnswer(
-        limits=tuple(
-            api.LimitAnswer(
-                board=each.board,
-                mode=each.limit.mode,
-                most=each.limit.most,
-                window_s=each.limit.window.total_seconds(),
-                identity=None if each.person is None else each.person.identity,
-                reason=each.limit.reason,
-                until=each.limit.until,
-            )
-            for each in active.limits
-        ),
-        pause=active.pause,
-        boards=active.boards,
-        gpus=active.gpus,
-        bans=tuple(
-            api.BanAnswer(
-                identity=person.identity, name=person.name, reason=each.reason, until=each.until
-            )
-            for person, each in active.bans
-        ),
-        quotas=tuple(
-            api.QuotaAnswer(
-                unit=each.quota.key.unit,
-                each_person=each.quota.key.each_person,
-                board=each.board,
-                gpu=each.quota.key.gpu,
-                most=each.quota.most,
-                identity=None if each.person is None else each.person.identity,
-                reason=each.quota.reason,
-            )
-            for each in active.quotas
-        ),
-    )
+    return api.RulesAnswer.of(await submission_rules(context_of(request).store))
 
 
 _DONE = 204
@@ -283,24 +233,24 @@ async def drop_quota(request: Request, viewer: auth.MayAdminister) -> None:
 @router.post(
     "/finals",
     status_code=201,
-    openapi_extra=openapi.takes(api.FinalOrder),
+    openapi_extra=openapi.takes(FinalOrder),
 )
-async def start_final(request: Request, viewer: auth.MayAdminister) -> api.FinalsAnswer:
+async def start_final(request: Request, viewer: auth.MayAdminister) -> FinalsAnswer:
     """Compare the first entries of a board, each with the one before."""
-    body = await bodies.read(request, api.FinalOrder, BODY_MAX)
+    body = await bodies.read(request, FinalOrder, BODY_MAX)
     wanted = FinalRequest(body.board, body.gpu, body.top)
     started = await finals.start_final(_store(request), viewer, _decision(viewer, body), wanted)
-    return api.FinalsAnswer.of(body.board, started)
+    return FinalsAnswer.of(body.board, started)
 
 
 @router.post(
     "/finals/cancel",
-    openapi_extra=openapi.takes(api.FinalKey),
+    openapi_extra=openapi.takes(FinalKey),
 )
-async def cancel_final(request: Request, viewer: auth.MayAdminister) -> api.FinalsCancelled:
+async def cancel_final(request: Request, viewer: auth.MayAdminister) -> FinalsCancelled:
     """Cancel the running finals of a board; its standings stay as they are."""
-    body = await bodies.read(request, api.FinalKey, BODY_MAX)
-    return api.FinalsCancelled(
+    body = await bodies.read(request, FinalKey, BODY_MAX)
+    return FinalsCancelled(
         cancelled=await finals.cancel_final(
             _store(request), viewer, _decision(viewer, body), body.board
         )

@@ -6,7 +6,7 @@ Standings that have not changed are not sent again.
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -14,16 +14,11 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from bot.domain.api import boards as api
-from bot.domain.api.admin import FinalBody, FinalsAnswer
-from bot.domain.api.base import MOST_ON_A_PAGE
-from bot.domain.board import Board, TaskVersion
+from bot.domain.api.base import MOST_ON_A_PAGE, time_of
+from bot.domain.api.finals import FinalBody, FinalsAnswer, PendingBody
 from bot.domain.errors import unknown_name
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.records import FailedRun
-from bot.domain.scoring import ScoreValue, Standing
-from bot.domain.tasks.grading import not_run
 from bot.domain.tasks.template import shown_files, template_of
-from bot.domain.times import speed_up_over
 from bot.reports.standings import standings_csv
 from bot.services import boards, lookup
 from bot.services.finals import finals_of
@@ -32,7 +27,6 @@ from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of
 from bot.web.routes.api import openapi
 from runners.contract.evaluation import Timing
-from runners.contract.task import Workload
 
 _boards = APIRouter(
     prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(openapi.uncached)]
@@ -51,7 +45,7 @@ async def leaderboards(
     context = context_of(request)
     overviews = await boards.list_boards(context.store, viewer, after=cursor or "", limit=limit + 1)
     now = context.clock.now()
-    shown = tuple(openapi.board_answer(each, now) for each in overviews[:limit])
+    shown = tuple(api.BoardAnswer.seen(each, now) for each in overviews[:limit])
     return api.BoardsAnswer(boards=shown, next=shown[-1].name if len(overviews) > limit else None)
 
 
@@ -61,7 +55,7 @@ async def leaderboard(
 ) -> api.BoardAnswer:
     """One board."""
     context = context_of(request)
-    return openapi.board_answer(
+    return api.BoardAnswer.seen(
         await boards.board(context.store, viewer, name), context.clock.now()
     )
 
@@ -74,7 +68,7 @@ _TEXT: Final[dict[int | str, dict[str, Any]]] = {
 @_boards.get("/{name}/task")
 async def task(request: Request, name: openapi.BoardName, viewer: AnyViewer) -> api.TaskAnswer:
     """The task that judges new submissions."""
-    return task_answer(*await lookup.find_task(context_of(request).store, viewer, name))
+    return api.TaskAnswer.of(*await lookup.find_task(context_of(request).store, viewer, name))
 
 
 @_boards.get("/{name}/task/files/{file}", response_class=Response, responses=_TEXT)
@@ -226,53 +220,12 @@ def _preferred(accept: str) -> str:
     return "csv" if _CSV in accept and "json" not in accept else "json"
 
 
-def task_answer(board: Board, version: TaskVersion) -> api.TaskAnswer:
-    """Return a task without the contents of its files."""
-    task = version.definition
-    unused = not_run(task)
-    return api.TaskAnswer(
-        board=board.name,
-        name=task.name,
-        version=version.number,
-        version_note=task.version_note,
-        created_at=version.created_at,
-        description=task.description,
-        language=task.lang,
-        format=task.format,
-        grader=task.grader,
-        device=task.device,
-        ranking_by=task.ranking_by,
-        gpus=board.gpus,
-        libraries=task.libraries,
-        multi_gpu=task.multi_gpu,
-        tests=_cases(task.tests),
-        benchmarks=_cases(task.benchmarks),
-        test_timeout_s=task.test_timeout,
-        benchmark_timeout_s=task.benchmark_timeout,
-        ranked_timeout_s=task.ranked_timeout,
-        submission_file=task.submission_file,
-        files=tuple(
-            api.TaskFileBody(
-                name=name,
-                size=len(text.encode(errors="surrogatepass")),
-                not_run=name in unused,
-            )
-            for name, text in shown_files(task, board.name).items()
-        ),
-        templates=tuple(task.templates),
-    )
-
-
-def _cases(workloads: Sequence[Workload]) -> tuple[api.WorkloadBody, ...]:
-    return tuple(api.WorkloadBody(spec=each.spec, workload=each) for each in workloads)
-
-
 async def leaderboards_answer(
     ranked: Sequence[BoardStandings], now: datetime
 ) -> api.LeaderboardsAnswer:
     """Return a board's leaderboards; yields to other tasks when they are large."""
     return api.LeaderboardsAnswer(
-        board=openapi.board_line(ranked[0].board, now),
+        board=api.BoardLine.of(ranked[0].board, now),
         leaderboards=tuple([await _standings_answer(each) for each in ranked]),
     )
 
@@ -286,45 +239,17 @@ async def _standings_answer(leaderboard: BoardStandings) -> api.StandingsAnswer:
         deadline=leaderboard.board.deadline,
         speed_of_light_ns=leaderboard.speed_of_light_ns,
         timing=Timing.IN_PROCESS if leaderboard.in_process else Timing.OUTSIDE,
-        reference=openapi.time_answer(leaderboard.reference),
+        reference=time_of(leaderboard.reference),
         reference_failure=leaderboard.reference_failure,
         entries=tuple(
-            [_entry(each, leaderboard.reference) async for each in yielding(leaderboard.entries)]
+            [
+                api.StandingBody.of(each, leaderboard.reference)
+                async for each in yielding(leaderboard.entries)
+            ]
         ),
-        absent=tuple([_absence(each) async for each in yielding(leaderboard.refused)]),
-        pending=tuple(map(api.PendingBody.of, leaderboard.pending)),
+        absent=tuple([api.Absent.of(each) async for each in yielding(leaderboard.refused)]),
+        pending=tuple(map(PendingBody.of, leaderboard.pending)),
         final=None if leaderboard.final is None else FinalBody.of(leaderboard.final),
-    )
-
-
-def _entry(entry: Standing, reference: ScoreValue | None) -> api.StandingBody:
-    score = entry.score
-    faster = speed_up_over(reference, score)
-    return api.StandingBody(
-        rank=entry.rank,
-        person=score.person_name,
-        person_id=score.person,
-        **asdict(score.value),
-        vs_reference=None if faster is None else faster.factor,
-        vs_reference_low=None if faster is None else faster.low,
-        vs_reference_high=None if faster is None else faster.high,
-        vs_reference_in_turn=score.vs_reference is not None,
-        attempts=entry.attempts,
-        submission=score.submission,
-        submitted_at=score.submitted_at,
-        pool=score.pool,
-    )
-
-
-def _absence(refusal: FailedRun) -> api.Absent:
-    return api.Absent(
-        person=refusal.person_name,
-        person_id=refusal.person,
-        verdict=refusal.verdict,
-        stage=refusal.stage,
-        message=refusal.message,
-        submission=refusal.submission,
-        submitted_at=refusal.submitted_at,
     )
 
 

@@ -1,6 +1,5 @@
 """`/api/v1/competitions`: sets of boards with one overall ranking."""
 
-from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -8,8 +7,7 @@ from pydantic import StringConstraints
 
 from bot.domain.api import publishing as api
 from bot.domain.api.base import BODY_MAX, MOST_ON_A_PAGE
-from bot.domain.board import Board, Viewer
-from bot.domain.competition import LONGEST_NAME, Competition, CompetitionStandings
+from bot.domain.competition import LONGEST_NAME
 from bot.reports.competition import overall_csv
 from bot.services import competitions
 from bot.web import auth, bodies
@@ -43,7 +41,9 @@ async def listed(
     found = await competitions.visible_competitions(
         context.store, context.clock, viewer, after=cursor or "", limit=limit + 1
     )
-    shown = tuple(_answer(each, viewer, context.clock.now()) for each in found[:limit])
+    shown = tuple(
+        api.CompetitionAnswer.of(each, viewer, context.clock.now()) for each in found[:limit]
+    )
     return api.CompetitionsAnswer(
         competitions=shown, next=shown[-1].name if len(found) > limit else None
     )
@@ -63,7 +63,7 @@ async def competition(
     if form == "csv":
         headers = {**openapi.NO_STORE, "Content-Disposition": "attachment; filename=overall.csv"}
         return Response(overall_csv(found), media_type="text/csv", headers=headers)
-    answer = _standings_answer(found, viewer, context.clock.now())
+    answer = api.CompetitionStandingsAnswer.seen(found, viewer, context.clock.now())
     return Response(
         answer.model_dump_json(), media_type="application/json", headers=openapi.NO_STORE
     )
@@ -76,7 +76,7 @@ async def close(
     """Close every open board of your competition now."""
     context = context_of(request)
     closed = await competitions.close_competition(context.store, context.clock, viewer, name)
-    return _answer(closed, viewer, context.clock.now())
+    return api.CompetitionAnswer.of(closed, viewer, context.clock.now())
 
 
 @router.post("/{name}/extend", openapi_extra=openapi.takes(api.ExtendOrder))
@@ -88,7 +88,7 @@ async def extend(
     extended = await competitions.extend_competition(
         context.store, context.clock, viewer, name, until=body.deadline
     )
-    return _answer(extended, viewer, context.clock.now())
+    return api.CompetitionAnswer.of(extended, viewer, context.clock.now())
 
 
 @router.delete("/{name}", status_code=204)
@@ -107,52 +107,3 @@ async def delete(
     await competitions.delete_competition(
         context.store, context.clock, viewer, name, reason=reason, archives=archives
     )
-
-
-def _standings_answer(
-    found: CompetitionStandings, viewer: Viewer, now: datetime
-) -> api.CompetitionStandingsAnswer:
-    return api.CompetitionStandingsAnswer(
-        **dict(_answer(found.competition, viewer, now)),
-        leaderboards=tuple(
-            api.LeaderboardName(board=board.name, gpu=gpu) for board, gpu in found.leaderboards
-        ),
-        entries=tuple(
-            api.OverallBody(
-                rank=each.rank,
-                person=each.person_name,
-                person_id=each.person,
-                total=each.total,
-                points=each.points,
-            )
-            for each in found.entries
-        ),
-    )
-
-
-def _answer(competition: Competition, viewer: Viewer, now: datetime) -> api.CompetitionAnswer:
-    return api.CompetitionAnswer(
-        name=competition.name,
-        state=_state(competition, now),
-        opens_at=competition.opens_at,
-        closes_at=competition.closes_at,
-        description=competition.description,
-        creator_id=competition.creator or None,
-        ranks=competition.points.ranks,
-        boards=tuple(_board(each, viewer, now) for each in competition.boards),
-    )
-
-
-def _board(board: Board, viewer: Viewer, now: datetime) -> api.CompetitionBoardBody:
-    return api.CompetitionBoardBody(
-        name=board.name,
-        opens_at=board.rules.opens_at,
-        board=openapi.board_line(board, now) if board.visible_to(viewer) else None,
-    )
-
-
-def _state(competition: Competition, now: datetime) -> api.CompetitionState:
-    if not competition.has_opened(now):
-        return api.CompetitionState.UPCOMING
-    closed = competition.has_closed(now)
-    return api.CompetitionState.CLOSED if closed else api.CompetitionState.OPEN

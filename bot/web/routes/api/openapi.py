@@ -1,7 +1,5 @@
 """The OpenAPI description, and the parameters and bodies that routes share."""
 
-from dataclasses import asdict
-from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
@@ -9,17 +7,13 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from bot.domain.api import accounts, admin, publishing, submissions
-from bot.domain.api.base import MOST_ON_A_PAGE, PATH, ProblemDetails, RequestBody, Time
-from bot.domain.api.boards import BestTime, BoardAnswer, BoardLine
-from bot.domain.board import Board
+from bot.domain.api import accounts, admin, finals, publishing, submissions
+from bot.domain.api.base import MOST_ON_A_PAGE, PATH, ProblemDetails, RequestBody
+from bot.domain.api.examples import EXAMPLES
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.domain.leaderboard import BoardOverview
-from bot.domain.scoring import ScoreValue
 from bot.domain.submission import KEY_PATTERN, KEY_TTL, LONGEST_KEY, key_of
 from bot.web.auth import NEEDED, TOKEN
-from bot.web.routes.api.examples import EXAMPLES
 
 router = APIRouter()
 
@@ -51,8 +45,8 @@ _BODIES: tuple[type[BaseModel], ...] = (
     admin.LimitOrder,
     admin.QuotaBody,
     admin.QuotaOrder,
-    admin.FinalOrder,
-    admin.FinalKey,
+    finals.FinalOrder,
+    finals.FinalKey,
 )
 """Bodies that routes do not declare to FastAPI, because it would read bodies of any length."""
 _ERRORS = {
@@ -209,44 +203,3 @@ def schema_of(kind: type[BaseModel]) -> dict[str, str]:
 def uncached(response: Response) -> None:
     """Forbid caching of the response, which is for one reader at one time."""
     response.headers.update(NO_STORE)
-
-
-def time_answer(value: ScoreValue | None) -> Time | None:
-    """Return a time, or None."""
-    if value is None:
-        return None
-    return Time(**asdict(value))
-
-
-def board_line(board: Board, now: datetime) -> BoardLine:
-    """Return a board's public data, without its guests."""
-    return BoardLine(
-        name=board.name,
-        id=board.id,
-        gpus=board.gpus,
-        deadline=board.deadline,
-        is_open=board.is_open(now),
-        created_at=board.created_at,
-        creator_id=board.creator,
-        task_version_id=board.task_version,
-        visibility=board.access.visibility,
-        source_visibility=board.access.source,
-        pools=dict(board.pins),
-        opens_at=board.rules.opens_at,
-        late_runs=board.rules.late_runs,
-    )
-
-
-def board_answer(overview: BoardOverview, now: datetime) -> BoardAnswer:
-    """Return a board with its activity."""
-    best = tuple(
-        BestTime(
-            gpu=score.gpu,
-            person=score.person_name,
-            submission=score.submission,
-            **asdict(score.value),
-        )
-        for score in overview.best
-    )
-    line = dict(board_line(overview.board, now))
-    return BoardAnswer(**line, participants=overview.participants, best=best)

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from bot.domain.accounts import Caller
 from bot.domain.api.base import BODY_MAX
-from bot.domain.api.boards import MEDIA_TYPE, ExportEnd, ExportPiece
+from bot.domain.api.export import MEDIA_TYPE, ExportEnd, ExportPiece
 from bot.domain.api.publishing import GuestsAnswer, GuestsOrder, RejudgeOrder, Rejudging
 from bot.domain.board import Board
 from bot.domain.errors import UserError

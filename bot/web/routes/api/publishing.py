@@ -11,7 +11,7 @@ from starlette.datastructures import FormData, UploadFile
 from bot.domain.accounts import Caller
 from bot.domain.api import publishing as api
 from bot.domain.api.base import BODY_MAX, PATH, RequestBody
-from bot.domain.api.boards import BoardAnswer
+from bot.domain.api.boards import BoardAnswer, BoardLine
 from bot.domain.board import Access, Board, parse_pins
 from bot.domain.errors import UserError
 from bot.domain.ids import PublicationId
@@ -19,10 +19,11 @@ from bot.domain.publication import PublishRequest
 from bot.reports.blocks import Tone
 from bot.services import boards, lookup
 from bot.services.publishing import publish
+from bot.services.publishing.own_checks import Check
 from bot.services.publishing.pipeline import prepare_competition
 from bot.services.publishing.state import PublicationOutcome
 from bot.web import auth, bodies, publications
-from bot.web.context import FRONT_END, WebContext, context_of
+from bot.web.context import WebContext, context_of
 from bot.web.routes.api import openapi
 from bot.web.sessions import MOST_WITH_ZIP
 
@@ -161,7 +162,7 @@ async def configure(
     publish_request = _publish_request(viewer, options, board)
     await publish.publish(context.store, context.clock, publish_request, task)
     overview = await boards.board(context.store, viewer, board.name)
-    return openapi.board_answer(overview, context.clock.now())
+    return BoardAnswer.seen(overview, context.clock.now())
 
 
 @router.post(
@@ -188,7 +189,7 @@ async def create_competition(
         zip_file.data,
         is_admin=viewer.sees_all,
     )
-    number = await publications.submit_task(context, publish_request, zip_file.data)
+    number = await publications.checks_of(context).submit(publish_request, zip_file.data)
     return await _accepted(context, viewer, number, response)
 
 
@@ -196,17 +197,15 @@ async def _accepted(
     context: WebContext, viewer: Caller, number: PublicationId, response: Response
 ) -> api.CheckAnswer:
     response.headers["Location"] = f"{PATH}/checks/{number}"
-    return await _answer(context, await publications.own_check(context, viewer, number))
+    return await _answer(context, await publications.checks_of(context).get(viewer, number))
 
 
 @router.get("/checks")
 async def own(request: Request, viewer: auth.FromPerson) -> api.ChecksAnswer:
     """Your own checks of the last month, newest first."""
     context = context_of(request)
-    summaries = await context.store.publications.summaries_of(FRONT_END, viewer.person)
-    return api.ChecksAnswer(
-        checks=tuple([await _answer(context, publications.Check.of(each)) for each in summaries])
-    )
+    found = await publications.checks_of(context).of(viewer.person)
+    return api.ChecksAnswer(checks=tuple([await _answer(context, each) for each in found]))
 
 
 @router.get("/checks/{number}")
@@ -215,7 +214,7 @@ async def check(
 ) -> api.CheckAnswer:
     """The progress of your check: each run of its solutions, and the board published by it."""
     context = context_of(request)
-    return await _answer(context, await publications.own_check(context, viewer, number))
+    return await _answer(context, await publications.checks_of(context).get(viewer, number))
 
 
 @router.delete("/checks/{number}")
@@ -224,7 +223,7 @@ async def cancel(
 ) -> api.CheckAnswer:
     """Cancel your check before anything is published; its runs stop within seconds."""
     context = context_of(request)
-    return await _answer(context, await publications.cancel_check(context, viewer, number))
+    return await _answer(context, await publications.checks_of(context).cancel(viewer, number))
 
 
 async def start_check(
@@ -237,10 +236,10 @@ async def start_check(
     request = replace(request, name=request.board_name(task))
     request = await publish.with_gpus(context.store, request, task)
     await publish.validate_publish(context.store, context.clock, request, task)
-    return await publications.submit_task(context, request, task_zip.data)
+    return await publications.checks_of(context).submit(request, task_zip.data)
 
 
-async def _answer(context: WebContext, check: publications.Check) -> api.CheckAnswer:
+async def _answer(context: WebContext, check: Check) -> api.CheckAnswer:
     """Return a check's progress and outcome."""
     return api.CheckAnswer(
         id=check.id,
@@ -249,9 +248,9 @@ async def _answer(context: WebContext, check: publications.Check) -> api.CheckAn
         begun=check.state.begun,
         runs=tuple(
             api.CheckRun(words=each.words, ok=None if each.tone is None else each.tone is Tone.GOOD)
-            for each in check.steps
+            for each in publications.steps_of(check)
         ),
-        remarks=tuple(words for words, _ in check.remarks),
+        remarks=tuple(words for words, _ in publications.remarks_of(check)),
         grading="" if check.outcome is None else check.outcome.grading,
         problem=_problem(check),
         published=await _published(context, check.outcome),
@@ -266,14 +265,14 @@ async def _answer(context: WebContext, check: publications.Check) -> api.CheckAn
     )
 
 
-def _state(check: publications.Check) -> api.CheckState:
+def _state(check: Check) -> api.CheckState:
     outcome = check.outcome
     if outcome is None:
         return api.CheckState.RUNNING if check.tries else api.CheckState.WAITING
     return api.CheckState.PUBLISHED if outcome.published else api.CheckState.REFUSED
 
 
-def _problem(check: publications.Check) -> api.CheckProblem | None:
+def _problem(check: Check) -> api.CheckProblem | None:
     outcome = check.outcome
     if outcome is None or outcome.published:
         return None
@@ -287,7 +286,7 @@ async def _published(
         return None
     board = await context.store.boards.get(outcome.board)
     return api.PublishedAnswer(
-        board=None if board is None else openapi.board_line(board, context.clock.now()),
+        board=None if board is None else BoardLine.of(board, context.clock.now()),
         task_version=outcome.version,
         version_note=outcome.note,
         change=outcome.change,

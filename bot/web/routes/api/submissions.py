@@ -75,7 +75,7 @@ async def own(
         before=None if before is None else SubmissionId(before),
         limit=limit + 1,
     )
-    return submission_bodies.history_answer(entries, limit)
+    return api.HistoryAnswer.of(entries, limit)
 
 
 @_submissions.get("/{number}")
@@ -240,9 +240,7 @@ async def _steps(
                 return
             for event in found:
                 after = event.id
-                yield ServerSentEvent(
-                    data=submission_bodies.event_answer(event), event="job", id=str(event.id)
-                )
+                yield ServerSentEvent(data=api.Event.of(event), event="job", id=str(event.id))
             if ended:
                 yield ServerSentEvent(data={"submission": submission}, event=_END, id=str(after))
                 return

@@ -17,13 +17,13 @@ from bot.domain.records import FailedRun
 from bot.domain.scoring import Standing
 from bot.domain.tasks.grading import not_run
 from bot.reports import blocks, figures, history, tasks
-from bot.reports.charts import describe_chart, scaling_report
+from bot.reports.charts import as_data, describe_chart, scaling_report
 from bot.reports.confirmations import confirmation_line, final_table, pending_table
 from bot.reports.standings import absent_table, first_names, gaps, standings_notes, standings_table
 from bot.services import lookup
 from bot.services.history import submission_history
 from bot.services.standings import MAX_HISTORY, board_standings, ranks_at, scaling
-from bot.web import auth, plots, rendering
+from bot.web import auth, rendering
 from bot.web.context import WebContext, context_of
 from bot.web.markup import highlighted, statement
 from runners.contract.task import TaskDefinition
@@ -289,6 +289,6 @@ async def gpus(request: Request, name: str, viewer: auth.AnyViewer) -> Response:
         "board": board,
         "texts": [each for each in report.blocks if isinstance(each, blocks.Text)],
         "tables": [each for each in report.blocks if isinstance(each, blocks.Table)],
-        "charts": [(each.title, describe_chart(each), plots.as_data(each)) for each in charts],
+        "charts": [(each.title, describe_chart(each), as_data(each)) for each in charts],
     }
     return await rendering.page(request, viewer, "gpus.html", values)

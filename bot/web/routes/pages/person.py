@@ -12,7 +12,7 @@ from bot.domain.times import describe_speed_up, show_score, speed_up_over
 from bot.reports import blocks, charts, history
 from bot.reports.standings import rank_among
 from bot.services.history import PersonProfile, PersonStanding, person_profile
-from bot.web import auth, plots, rendering
+from bot.web import auth, rendering
 from bot.web.context import context_of
 from bot.web.moderation import moderation_of
 
@@ -57,7 +57,7 @@ def _values(profile: PersonProfile, now: datetime) -> dict[str, Any]:
         "held": profile.top_places(now, closed=False),
         "boards": len({each.board.id for each in profile.standings}),
         "charts": [
-            (each.title, charts.describe_chart(each), plots.as_data(each))
+            (each.title, charts.describe_chart(each), charts.as_data(each))
             for each in _trends(profile)
         ],
         "history": history.history_table(profile.past),

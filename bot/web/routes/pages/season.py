@@ -2,20 +2,18 @@
 
 import gzip
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
 from bot.domain.board import NOBODY, Board, Viewer
-from bot.domain.leaderboard import Season, SeasonRun
-from bot.reports.charts import describe_chart, season_chart
-from bot.reports.escaping import one_line
+from bot.domain.leaderboard import Season
+from bot.reports.charts import describe_chart, season_chart, season_data
 from bot.services.history import with_own_runs
 from bot.services.lookup import find_board
 from bot.services.standings import season
-from bot.web import auth, plots, rendering
+from bot.web import auth, rendering
 from bot.web.context import WebContext, context_of
 
 router = APIRouter(prefix="/boards/{name}")
@@ -62,7 +60,7 @@ async def season_page(
 
 
 @router.get("/season.json")
-async def season_data(
+async def season_plot(
     request: Request, name: str, viewer: auth.AnyViewer, gpu: GpuQuery = None
 ) -> Response:
     """Return the data of the season's plot; it has no series while there are no ranks."""
@@ -102,33 +100,6 @@ async def _season(context: WebContext, viewer: Viewer, board: Board, gpu: str | 
 
 
 def _plot(found: Season, *, shows_sources: bool) -> _Plot:
-    values = as_data(found, shows_sources=shows_sources)
+    values = season_data(found, shows_sources=shows_sources)
     data = json.dumps(values, separators=(",", ":")).encode()
     return _Plot(found, shows_sources, data, gzip.compress(data, mtime=0))
-
-
-def as_data(found: Season, *, shows_sources: bool) -> dict[str, Any]:
-    """Return the data of the plot: the best time so far, and each run, with its links."""
-    chart = season_chart(found)
-    if chart is None:
-        return {"series": []}
-    best, runs = chart.series
-    people = {each.person: each.person_name for each in found.scores}
-    places: dict[int, int] = {person: place for place, person in enumerate(people)}
-    return {
-        **plots.as_data(chart),
-        "series": [plots.as_series(best)],
-        "each": runs.name,
-        "unit": chart.y.partition("(")[2].rstrip(")"),
-        "people": [(person, one_line(name)) for person, name in people.items()],
-        "runs": [
-            (*plots.as_point(point), *_origin(row, places))
-            for point, row in zip(runs.points, found.compared_runs, strict=True)
-        ],
-        "shown": shows_sources,
-    }
-
-
-def _origin(run: SeasonRun, places: Mapping[int, int]) -> tuple[int, int, int]:
-    before = 0 if run.before is None else run.before.submission
-    return run.score.submission, places[run.score.person], before

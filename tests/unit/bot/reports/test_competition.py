@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from bot.domain.api.boards import ExportCompetition, ExportRows
+from bot.domain.api.export import ExportCompetition, ExportRows
 from bot.domain.board import SeasonRules
 from bot.domain.competition import Competition, CompetitionStandings, PointsRule, rank_overall
 from bot.domain.ids import CompetitionId, PersonId

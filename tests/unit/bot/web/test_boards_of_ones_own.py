@@ -11,9 +11,10 @@ import pytest
 from bot.domain.accounts import TokenScope
 from bot.domain.board import Viewer, Visibility
 from bot.domain.tasks.scaffold import scaffold
+from bot.services.publishing.own_checks import MOST_OPEN
 from bot.services.tokens import create_local_token
 from bot.web.context import FRONT_END, WebContext
-from bot.web.publications import MOST_OPEN, checking
+from bot.web.publications import checking
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import Browser

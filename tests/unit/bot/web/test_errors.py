@@ -1,6 +1,7 @@
 import json
 from datetime import timedelta
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -10,7 +11,7 @@ from starlette.requests import Request
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.web.errors import error_response
 from runners.contract.runner import RunnerError
-from tests.doubles.agents import make_door
+from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import NOON
 from tests.doubles.memory_store import MemoryStore
@@ -66,3 +67,25 @@ async def test_a_limit_that_knows_its_end_says_after_how_many_seconds_it_lifts()
     for code, told in (("rate-limit", "91"), ("hidden-source", None)):
         answer = await error_response(request, UserError(code, "soon", moments))
         assert answer.headers.get("retry-after") == told
+
+
+@pytest.mark.parametrize(
+    ("asked", "led"),
+    [
+        ("/queue/?a=1&b=%20", "/queue?a=1&b=%20"),
+        ("//queue//", "/queue"),
+        ("/api/v1/queue/", "/api/v1/queue"),
+        ("/queue/%0d%0ax/", None),
+        ("//evil.example.org/", None),
+        ("/nothing/", None),
+    ],
+)
+async def test_an_address_with_a_slash_at_its_end_leads_to_the_one_without(
+    asked: str, led: str | None
+) -> None:
+    way = way_to(make_door(MemoryStore(ManualClock()), ManualClock()))
+    async with httpx.AsyncClient(transport=way, base_url="http://podium.test") as client:
+        answer = await client.request("GET", httpx.URL("http://podium.test").copy_with(
+            raw_path=asked.encode()
+        ), headers={"Host": "evil.example.org"})  # fmt: skip
+    assert (answer.status_code, answer.headers.get("Location")) == (307 if led else 404, led)

@@ -15,10 +15,11 @@ from bot.domain.tasks.grading import HOW_TO_CHOOSE
 from bot.domain.tasks.lint import TaskReport
 from bot.services.publishing import queued_runner
 from bot.services.publishing.engine import KEEP
+from bot.services.publishing.own_checks import Check
 from bot.services.publishing.publish import NO_BOARD, REQUEST, publish, read_upload
 from bot.services.publishing.state import PublicationState, outcome_of_error
 from bot.web.context import FRONT_END, WebContext
-from bot.web.publications import Check, checking, own_check
+from bot.web.publications import checking, checks_of, remarks_of
 from runners.contract.task import Grader
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
@@ -62,9 +63,9 @@ async def ended(door: WebContext, number: PublicationId) -> str:
             if note is not None and note.ended_at is not None:
                 break
             await _moment()
-    check = await own_check(door, Viewer(NOBODY, sees_all=True), number)
+    check = await checks_of(door).get(Viewer(NOBODY, sees_all=True), number)
     assert check.outcome is not None
-    return " ".join(text for text, _ in check.remarks)
+    return " ".join(text for text, _ in remarks_of(check))
 
 
 async def _moment() -> None:
@@ -114,11 +115,11 @@ async def test_without_a_runner_nothing_is_published_and_that_is_said(
     assert "no runner is available" in await ended(door, number)
     assert await place.store.boards.find("double") is None
     with pytest.raises(UserError, match="does not exist"):
-        await own_check(door, Viewer(await place.person("eve")), number)
+        await checks_of(door).get(Viewer(await place.person("eve")), number)
     place.clock.advance(KEEP.total_seconds() + 1)
     await ended(door, await waiting(place))
     with pytest.raises(UserError, match="does not exist"):
-        await own_check(door, Viewer(place.ada), number)
+        await checks_of(door).get(Viewer(place.ada), number)
 
 
 def test_who_grades_is_the_first_line_and_a_difference_says_how_to_choose() -> None:
@@ -126,7 +127,7 @@ def test_who_grades_is_the_first_line_and_a_difference_says_how_to_choose() -> N
     outcome = outcome_of_error("double", UnsoundTaskError(report, "short"))
     assert outcome.title == "double on CPU: choose the grader"
     check = Check(PublicationId(1), "double", 1, PublicationState(outcome=outcome))
-    (first, _), (last, _) = check.remarks
+    (first, _), (last, _) = remarks_of(check)
     assert first == "They disagree."
     assert last == f"Nothing was published. To publish, {HOW_TO_CHOOSE}."
 

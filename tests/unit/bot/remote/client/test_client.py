@@ -6,7 +6,7 @@ import httpx
 import pytest
 from typing_extensions import override
 
-from bot.domain.api.boards import ExportEnd, ExportPiece, ExportRows
+from bot.domain.api.export import ExportEnd, ExportPiece, ExportRows
 from bot.domain.errors import SetupError, UserError
 from bot.remote import http
 from bot.remote.client.client import export_pieces

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.domain.api.admin import FinalsAnswer
 from bot.domain.api.boards import (
     Absent,
     BoardLine,
@@ -12,6 +11,7 @@ from bot.domain.api.boards import (
     StandingBody,
     StandingsAnswer,
 )
+from bot.domain.api.finals import FinalsAnswer
 from bot.domain.api.submissions import JobResultBody, PastSubmission, ProfileFile
 from bot.domain.board import SourceVisibility, Visibility
 from bot.domain.confirmation import ConfirmationState

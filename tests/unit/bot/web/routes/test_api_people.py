@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from bot.domain.accounts import TokenScope
-from bot.domain.api import accounts, admin, base, boards, publishing, submissions
-from bot.domain.api import admin as running
+from bot.domain.api import accounts, admin, base, boards, finals, publishing, submissions
+from bot.domain.api.examples import EXAMPLES
 from bot.domain.costs import Quota, QuotaKey, Unit
-from bot.web.routes.api.examples import EXAMPLES
 from runners.contract.evaluation import CaseKind
 from runners.contract.wire import Wire
 from tests.architecture.tree import ROOT
@@ -18,7 +17,7 @@ from tests.doubles.api import Api
 from tests.doubles.factories import make_capabilities, make_case, make_measurement
 from tests.doubles.stored import LEASE
 
-MODULES = (admin, boards, accounts, publishing, running, submissions, base)
+MODULES = (admin, boards, accounts, publishing, finals, submissions, base)
 
 
 async def test_a_token_makes_none_that_may_more_or_lasts_longer(api: Api) -> None:

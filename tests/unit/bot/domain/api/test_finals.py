@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from bot.domain.api.admin import FinalBody, RatioBody
+from bot.domain.api.finals import FinalBody, RatioBody
 from bot.domain.finals import Final, FinalRow
 from bot.domain.ids import BoardId, FinalId, SubmissionId, TaskVersionId
 from bot.domain.scoring import PairRatio

@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime
 
-from bot.domain.api.admin import RatioBody
-from bot.domain.api.boards import ConfirmationBody, PendingBody
+from bot.domain.api.finals import ConfirmationBody, PendingBody, RatioBody
 from bot.domain.confirmation import Confirmation, ConfirmationState
 from bot.domain.ids import ConfirmationId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.scoring import PairRatio, ScoreValue

@@ -12,7 +12,6 @@ from itertools import accumulate, groupby, takewhile
 
 from bot.domain.text_diff import SIMILAR, BoundedMatcher, StepBudget
 from bot.reports.escaping import clean
-from bot.web.markup import Colored
 
 CONTEXT = 3
 """How many unchanged lines are shown before and after each change."""
@@ -25,6 +24,10 @@ MOST = 400_000
 _PER_ROW = 60
 _WORD_STEPS = 200_000
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+Colored = tuple[tuple[str, str], ...]
+"""The parts of a line: of each, its class in the style sheet, perhaps empty, and its text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 from datetime import UTC, datetime, timedelta
 
 from bot.reports.blocks import Chart, Point, Series, Stroke
-from bot.web.plots import as_data, thinned
+from bot.reports.charts import as_data, thinned
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 

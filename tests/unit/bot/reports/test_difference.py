@@ -2,7 +2,7 @@
 
 import time
 
-from bot.web.difference import (
+from bot.reports.difference import (
     CONTEXT,
     LONGEST,
     MOST,
