@@ -38,6 +38,8 @@ _TABLE = 1600
 """The most characters of a table in a message: a page of standings fits, with its title."""
 TABLE_COLUMNS = 38
 """The widest table, in columns of a code block: a phone has about 40. A wider one is a list."""
+_DIFF_COLUMNS = 35
+"""The longest line of a difference, without its sign; a highlighted block is a little narrower."""
 _UTC = " (UTC)"
 """The end of a column's name if its cells are times in UTC."""
 _MARKS = {
@@ -161,8 +163,8 @@ def _wrapped(diff: str) -> str:
         return diff
     for long in diff.splitlines():
         sign, text = long[:1], long[1:]
-        parts = textwrap.wrap(text, TABLE_COLUMNS - 1, subsequent_indent="  ") or [""]
-        whole = [text] if len(text) < TABLE_COLUMNS else parts
+        parts = textwrap.wrap(text, _DIFF_COLUMNS, subsequent_indent="  ") or [""]
+        whole = [text] if len(text) <= _DIFF_COLUMNS else parts
         lines += [f"{sign}{part}" for part in whole]
     wrapped = "\n".join(lines)
     return wrapped if len(wrapped) <= _BLOCK else diff

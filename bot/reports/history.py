@@ -123,7 +123,10 @@ def _short_outcome(past: HistoryEntry) -> str:
     finished = past.submission.state is SubmissionState.FINISHED
     if finished and scored and len(scored) == len(past.results):
         return ", ".join(f"{gpu} {times.show_time(score.time_ns)}" for gpu, score in scored)
-    return f"{past.submission.mode.value}, {', '.join(_outcomes(past))}"
+    mode, outcomes = past.submission.mode.value, _outcomes(past)
+    if finished and len(outcomes) == 1:
+        return f"{mode}: {outcomes[0].partition(': ')[2]}"
+    return f"{mode}, {', '.join(outcomes)}"
 
 
 def _best_lines(own: OwnStanding) -> Iterator[Text]:

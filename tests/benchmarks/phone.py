@@ -210,15 +210,25 @@ async def _leaving(found: Scene, album: Album) -> None:
     album.add("profile-delete", await gone.final())
 
 
+def names_in(album: Album) -> dict[str, str]:
+    """The names of the people, roles and channels that messages mention, by id."""
+    world = album.found.server.world
+    names = {str(each.id): each.shown or each.name for each in world.users.values()}
+    for guild in world.guilds.values():
+        names |= {str(each.id): each.name for each in (*guild.roles.values(), *guild.channels)}
+    return names
+
+
 def draw(album: Album, folder: Path, browser: str, only: str = "") -> Iterator[Path]:
     """Write the pages, and yield a picture of each."""
+    names = names_in(album)
     for name, messages in album.shown.items():
         if only not in name:
             continue
         shown = [(name, each) for each in messages]
         for theme in ("dark", "light"):
             file = folder / f"{name}-{theme}.html"
-            file.write_text(page(shown, light=theme == "light"), encoding="utf-8")
+            file.write_text(page(shown, names, light=theme == "light"), encoding="utf-8")
             yield _picture(file, browser)
 
 
@@ -246,7 +256,7 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     album = asyncio.run(_recorded())
     every = [(name, each) for name, messages in album.shown.items() for each in messages]
-    (options.folder / "index.html").write_text(page(every), encoding="utf-8")
+    (options.folder / "index.html").write_text(page(every, names_in(album)), encoding="utf-8")
     for picture in draw(album, options.folder, options.browser, options.only):
         print(picture)
 

@@ -7,8 +7,9 @@ message. It reads the payloads that the bot sent; it does not know the bot.
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from tests.doubles.discord.kinds import ComponentKind
 from tests.doubles.discord.model.messages import Message
@@ -71,14 +72,20 @@ border-radius:50%;font:bold 12px/17px sans-serif;text-align:center;color:#222;ve
 """
 
 
-def page(shown: Iterable[tuple[str, Message]], *, light: bool = False) -> str:
-    """Return a page of messages, each under its caption."""
+def page(
+    shown: Iterable[tuple[str, Message]],
+    names: Mapping[str, str] = MappingProxyType({}),
+    *,
+    light: bool = False,
+) -> str:
+    """Return a page of messages, each under its caption; `names` by the ids of mentions."""
     articles = "".join(_article(caption, message) for caption, message in shown)
     theme = ' class="light"' if light else ""
     head = f'<meta charset="utf-8"><title>phone</title><style>{_CSS}</style>'
     for sign, (color, words) in _SIGNS.items():
         drawn = f'<span class="sign" style="background:{color}">{words}</span>'
         articles = articles.replace(sign, drawn)
+    articles = _MENTIONED.sub(lambda it: html.escape(names.get(it[1], "someone")), articles)
     return f"<!doctype html>{head}<body{theme}>{articles}</body>"
 
 
@@ -200,8 +207,16 @@ def _reference(found: re.Match[str]) -> str:
         return f'<span class="when">{shown}</span>'
     if found["label"] or found["bare"]:
         return f"<a>{html.escape(found['label'] or found['bare'])}</a>"
-    words = f"/{found['command']}" if found["command"] else f"{found['mention'][0]}someone"
+    words = f"/{found['command']}" if found["command"] else _mention(found)
     return f'<span class="mention">{html.escape(words)}</span>'
+
+
+def _mention(found: re.Match[str]) -> str:
+    return f"{found['mention'][0]}\x00{found['id']}\x00"
+
+
+_MENTIONED = re.compile("\x00([0-9]+)\x00")
+"""An id in a drawn page, in the place of its name."""
 
 
 def relative(at: datetime, now: datetime) -> str:

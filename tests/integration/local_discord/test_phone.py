@@ -1,10 +1,12 @@
 """A page shows what Discord's app for phones shows."""
 
 from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
 
 import pytest
 
-from tests.doubles.discord.phone import relative
+from tests.doubles.discord.model.messages import Message
+from tests.doubles.discord.phone import page, relative
 
 NOW = datetime(2026, 11, 26, 20, tzinfo=UTC)
 
@@ -23,3 +25,9 @@ NOW = datetime(2026, 11, 26, 20, tzinfo=UTC)
 )
 def test_a_relative_time_is_that_of_the_message(seconds: int, words: str) -> None:
     assert relative(NOW + timedelta(seconds=seconds), NOW) == words
+
+
+def test_a_mention_has_the_name_of_whom_it_is_of() -> None:
+    drawn = page([("line", Message(1, Mock(), Mock(), "<@17> in <#18>"))], {"17": "Ada & Bob"})
+    assert "@Ada &amp; Bob" in drawn
+    assert "#someone" in drawn

@@ -58,7 +58,7 @@ def test_each_of_the_newest_takes_one_line() -> None:
     )
     report = personal_report(PersonalBoard(make_board(), (), past))
     (table,) = (each for each in report.blocks if isinstance(each, Table))
-    assert [row[1] for row in table.rows] == ["H100 29.1 µs", "test, H100: wrong answer"]
+    assert [row[1] for row in table.rows] == ["H100 29.1 µs", "test: wrong answer"]
 
 
 def test_who_is_not_ranked_is_told_so() -> None:
