@@ -300,8 +300,11 @@ create table audit (
     action  text not null,
     subject text not null,
     reason  text not null,
-    at      timestamptz not null
+    at      timestamptz not null,
+    request text
 );
+comment on column audit.request is 'The command or click that was handled, if it may be handled again; null otherwise';
+create unique index audit_once on audit (request, action, subject) where request is not null;
 
 create function refuse_change() returns trigger language plpgsql as $$
 begin

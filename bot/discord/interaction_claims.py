@@ -33,6 +33,7 @@ from bot.discord.context import (
 from bot.discord.responses import InteractionReply
 from bot.domain.errors import StoreError
 from bot.domain.records import InteractionRequest
+from bot.services.audit import recorded_once
 
 DATABASE_WAIT_S = 1.0
 """How long the acknowledgement waits for the database."""
@@ -266,16 +267,15 @@ class InteractionClaim:
             for _ in range(LONGEST_LEASES):
                 await asyncio.wait({ended}, timeout=lease_s / 3)
                 with suppress(StoreError):
-                    if ended.done() or not await self._renew():
-                        return
-                    if limit.expired():
+                    if ended.done() or not await self._renew() or limit.expired():
                         return
                     limit.reschedule(loop.time() + lease_s)
 
         async with asyncio.timeout(lease_s) as limit:
             renewing = asyncio.create_task(renew(), name="lease")
             try:
-                yield
+                with recorded_once(self.request.id):
+                    yield
             finally:
                 ended.set_result(None)
                 await renewing

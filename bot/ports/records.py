@@ -1,6 +1,7 @@
 """Permanent data: tokens, rights, boards, submissions, results, references."""
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -215,6 +216,10 @@ class Results(Protocol):
 
     async def gpu_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
         """Return the same for all tasks on this GPU type; only recent jobs are read."""
+
+
+AUDIT_REQUEST: ContextVar[str | None] = ContextVar("audit_request", default=None)
+"""The request that is being handled, if it may be handled again: each decision is recorded once."""
 
 
 class Audit(Protocol):

@@ -1,14 +1,25 @@
 """Stores a change together with its audit entry; reads the audit log, with names."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from bot.domain.ids import AuditId, PersonId
 from bot.domain.records import AuditEntry, AuditPage, NamedAuditEntry
 from bot.ports import Store
+from bot.ports.records import AUDIT_REQUEST
 
 MOST_ROWS = 100_000
 """The most rows of the audit log that are returned at once."""
+
+
+@contextmanager
+def recorded_once(request: str) -> Iterator[None]:
+    """Have each decision recorded once in the block, also if this request is handled again."""
+    before = AUDIT_REQUEST.set(request)
+    try:
+        yield
+    finally:
+        AUDIT_REQUEST.reset(before)
 
 
 @asynccontextmanager

@@ -215,7 +215,8 @@ def names_in(album: Album) -> dict[str, str]:
     world = album.found.server.world
     names = {str(each.id): each.shown or each.name for each in world.users.values()}
     for guild in world.guilds.values():
-        names |= {str(each.id): each.name for each in (*guild.roles.values(), *guild.channels)}
+        names |= {str(each.id): each.name for each in guild.roles.values()}
+        names |= {str(each.id): each.name for each in guild.channels}
     return names
 
 

@@ -7,6 +7,7 @@ import pytest
 from bot.domain.errors import UserError
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Ban, Exclusion, ExclusionKind, RateLimit
+from bot.services.audit import recorded_once
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene, make_evaluation
@@ -246,6 +247,23 @@ async def test_the_unfinished_submissions_of_a_person_are_found(scene: Scene) ->
     assert first.submission == done.id
     await scene.claim(2)
     assert await scene.store.jobs.unfinished_of(scene.ada.id) == (running.id, queued.id)
+
+
+async def test_a_request_that_is_handled_again_records_each_decision_once(scene: Scene) -> None:
+    async def decide(action: str, subject: str) -> None:
+        async with scene.store.transaction() as tx:
+            await tx.audit.record(scene.ada.id, action, subject, "why")
+
+    for _ in range(2):
+        with recorded_once("discord:17"):
+            await decide("ban", "bob")
+            await decide("ban", "eve")
+        with recorded_once("discord:18"):
+            await decide("ban", "bob")
+    await decide("unban", "bob")
+    await decide("unban", "bob")
+    found = [(row.action, row.subject) for row in reversed(await scene.store.audit.rows())]
+    assert found == [("ban", "bob"), ("ban", "eve"), ("ban", "bob"), *[("unban", "bob")] * 2]
 
 
 async def test_the_record_is_read_in_pages_newest_first(scene: Scene) -> None:

@@ -9,6 +9,7 @@ from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId
 from bot.domain.records import AuditEntry, DayCount, Schema, Tally
 from bot.domain.submission import Ban, Exclusion, ExclusionKind, NewSubmission, RateLimit
 from bot.ports import Clock
+from bot.ports.records import AUDIT_REQUEST
 from bot.store.migrate import known_migrations
 from bot.store.postgres.database import Connection, Database, query
 from runners.contract.task import Mode
@@ -173,7 +174,8 @@ class PostgresAudit:
         self._clock = clock
 
     async def record(self, actor: PersonId | None, action: str, subject: str, reason: str) -> None:
-        await self._database.rows("audit.record", actor, action, subject, reason, self._clock.now())
+        request, now = AUDIT_REQUEST.get(), self._clock.now()
+        await self._database.rows("audit.record", actor, action, subject, reason, now, request)
 
     async def rows(
         self, limit: int = 100, skip: int = 0, before: AuditId | None = None

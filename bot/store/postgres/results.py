@@ -270,7 +270,7 @@ class PostgresReferences:
             for row in await connection.fetch(query("references.lock_unrecorded")):
                 if reason := _failure(row):
                     subject = failure_subject(row["name"], row["number"], row["gpu"])
-                    audit = None, FAILED, subject, reason, self._clock.now()
+                    audit = None, FAILED, subject, reason, self._clock.now(), None
                     await connection.execute(query("audit.record"), *audit)
                     await connection.execute(
                         query("references.mark_recorded"), row["task_version"], row["gpu"]

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId
 from bot.domain.records import AuditEntry
 from bot.domain.submission import Ban, Exclusion, RateLimit
+from bot.ports.records import AUDIT_REQUEST
 from bot.store.postgres.database import storable
 from runners.contract.task import Mode
 from tests.doubles.memory_store.tables import Pool, Tables
@@ -135,7 +136,10 @@ class MemoryAudit:
         self._tables = tables
 
     async def record(self, actor: PersonId | None, action: str, subject: str, reason: str) -> None:
-        self._tables.decided(actor, action, subject, reason)
+        key = (AUDIT_REQUEST.get(), action, subject)
+        if key not in self._tables.audited or key[0] is None:
+            self._tables.audited.add(key)
+            self._tables.decided(actor, action, subject, reason)
 
     async def rows(
         self, limit: int = 100, skip: int = 0, before: AuditId | None = None

@@ -38,4 +38,4 @@ async def test_a_run_is_confirmed_then_announced_and_a_final_is_decided(stage: S
         shown = await ended()
     table = await (await stage.alice.click(shown.message, "Final")).final()
     assert "final of identity" in table.text.lower()
-    assert "50.00 % ± 0.10 slower" in table.text
+    assert "+50.00 % ± 0.10" in table.text
