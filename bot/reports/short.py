@@ -98,7 +98,8 @@ def _verdict(evaluation: Evaluation) -> Text:
         where = f" (stage: {evaluation.stage})"
     words = submission.VERDICT_WORDS[evaluation.verdict]
     tone = Tone.GOOD if evaluation.stage is None else Tone.BAD
-    return Text(f"{words}{where}, {evaluation.mode} on {evaluation.gpu}", tone)
+    run = evaluation.mode if tone is Tone.GOOD else f"in a {evaluation.mode} run"
+    return Text(f"{words}{where}, {run} on {evaluation.gpu}", tone)
 
 
 def _failed(evaluation: Evaluation) -> list[tuple[int, CaseResult]]:

@@ -125,7 +125,9 @@ def verdict_line(evaluation: Evaluation) -> Text:
     """Return the verdict, the stage that failed, and the evaluation's duration."""
     where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
     words = _in_words(evaluation)
-    run = "" if words.tone is Tone.PLAIN else f", {evaluation.mode}"
+    passed = evaluation.verdict is Verdict.PASSED
+    run = f", {evaluation.mode}" if passed else f", in a {evaluation.mode} run"
+    run = "" if words.tone is Tone.PLAIN else run
     total = f"{evaluation.wall_s:.1f} s in total"
     return Text(f"{words.text}{where}{run} on {evaluation.gpu}, {total}", words.tone)
 
@@ -310,8 +312,8 @@ def _waiting(progress: JobStatus) -> str:
             words += f", {progress.place.running} running now"
     if progress.job.error:
         words += (
-            f"; attempt {progress.job.attempt} of {progress.job.max_attempts} failed with an "
-            f"internal error: {progress.job.error}"
+            f"; runs again: attempt {progress.job.attempt} of {progress.job.max_attempts} ended "
+            f"through no fault of yours ({progress.job.error})"
         )
     return words
 

@@ -1,6 +1,7 @@
 """`podium submit`, `rerun`, `history`, `cancel` and `withdraw`: the user's own submissions."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,13 +156,20 @@ def withdraw(
     submission: Annotated[int, typer.Argument(min=1, help="Submission number")],
     *,
     reason: Annotated[str, typer.Option(help="Reason, shown with the result")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first")] = False,
     actor: Actor = None,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Permanently remove one of your submissions from its board; its result is kept."""
+    """Permanently remove one of your submissions from its board; its result is kept.
+
+    At a terminal, it asks first.
+    """
     line = command_line(ctx)
+    if sys.stdin.isatty() and not yes:
+        question = f"Take submission #{submission} off its board for good? Its result stays."
+        typer.confirm(question, abort=True, err=True)
     asyncio.run(_withdraw(line, Where(data, server, actor), SubmissionId(submission), reason))
     words = f"submission #{submission} is off its board; its result stays"
     line.answer(words, {"submission": submission, "withdrawn": True}, as_json=as_json)

@@ -145,7 +145,7 @@ def test_place_gap_and_change_are_shown(place: Placement, lines: list[str]) -> N
 
 def test_a_wrong_answer_names_the_case_with_its_arguments_and_what_differs() -> None:
     blocks = short_report(status(failed(mode=Mode.TEST))).blocks
-    assert blocks[0] == Text("wrong answer in test 2 of 3, test on CPU", Tone.BAD)
+    assert blocks[0] == Text("wrong answer in test 2 of 3, in a test run on CPU", Tone.BAD)
     assert texts(blocks)[1:4] == [
         "test 2: size: 17", "got 1.0, expected 2.0", "passed: 1 of 3 tests"
     ]  # fmt: skip
@@ -160,7 +160,7 @@ def test_of_a_secret_stage_the_owner_sees_verdict_and_case_number_alone() -> Non
         verdict=Verdict.CRASHED, stage=Stage.TIMING, cases=(make_case(), hidden), message=message
     )
     blocks = short_report(status(found), source=SOURCE).blocks
-    assert texts(blocks)[:2] == ["crashed in benchmark 1 of 1, ranked on CPU", message]
+    assert texts(blocks)[:2] == ["crashed in benchmark 1 of 1, in a ranked run on CPU", message]
     assert not any(isinstance(block, Log) for block in blocks)
 
 
@@ -188,7 +188,7 @@ def test_a_message_of_several_lines_keeps_its_lines_and_output_is_shown() -> Non
         verdict=Verdict.BUILD_FAILED, stage=Stage.BUILD, cases=(), message="a\n  ^", log="hi"
     )
     blocks = short_report(status(found)).blocks
-    assert texts(blocks)[0] == "build failed, ranked on CPU"
+    assert texts(blocks)[0] == "build failed, in a ranked run on CPU"
     assert [block for block in blocks if isinstance(block, Log)] == [
         Log("message", "a\n  ^"), Log("submission output", "hi")
     ]  # fmt: skip

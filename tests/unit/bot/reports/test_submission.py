@@ -51,7 +51,8 @@ def test_the_first_line_of_a_run_that_is_too_noisy_says_that_it_is_not_ranked() 
     assert first.tone is Tone.PLAIN
     assert first.text.startswith("passed, but too noisy to be ranked on CPU, ")
     failed = make_evaluation(verdict=Verdict.WRONG_ANSWER, stage=Stage.TIMING, cases=(noisy,))
-    assert verdict_line(failed).text.startswith("wrong answer (stage: timing), ranked on CPU, ")
+    words = "wrong answer (stage: timing), in a ranked run on CPU, "
+    assert verdict_line(failed).text.startswith(words)
 
 
 def test_cases_are_numbered_within_their_kind() -> None:

@@ -79,7 +79,7 @@ def test_files_come_after_everything_else() -> None:
         ),
         (
             JobStatus(_job(JobState.QUEUED, "lost")),
-            "H100: queued; attempt 2 of 3 failed with an internal error: lost",
+            "H100: queued; runs again: attempt 2 of 3 ended through no fault of yours (lost)",
         ),
         (JobStatus(_job(JobState.RUNNING)), "H100: starting"),
         (JobStatus(_job(JobState.RUNNING), "build"), "H100: build"),
