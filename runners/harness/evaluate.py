@@ -25,7 +25,7 @@ from runners.harness.judge.launches import launching_of
 from runners.harness.judge.session import EvaluationSession, candidate_files, public_nonce
 from runners.harness.protocol.builds import Builds
 from runners.harness.supervision.template import TemplateProcess, pack_files
-from runners.harness.verdicts import GradingResult, VerdictError
+from runners.harness.verdicts import GradingResult, VerdictError, without_own_frames
 from runners.plugins import load
 
 
@@ -155,7 +155,7 @@ def _evaluation_of(
         task=request.task.name,
         gpu=request.gpu,
         cases=tuple(grade.cases),
-        log=session.log.decode(errors="replace") if session else "",
+        log=without_own_frames(session.log.decode(errors="replace")) if session else "",
         files=tuple(session.files) if session else (),
         environment=environment_of(request, session),
         isolation=session.isolation if session else isolation,

@@ -1,9 +1,11 @@
 """How grading ends: exceptions that carry a verdict, and the result of all cases."""
 
+import re
 import signal
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 from runners.contract.comparison import Comparison
@@ -21,6 +23,18 @@ def printable(message: str) -> str:
     if len(message) > MESSAGE_MAX:
         message = f"{message[:MESSAGE_MAX]} [... {len(message) - MESSAGE_MAX} characters omitted]"
     return message.encode(errors="replace").decode()
+
+
+_OWN_FRAME = re.compile(
+    rf'^  File "(?:{re.escape(str(Path(__file__).parents[1]))}/|<frozen runpy>).*\n?'
+    r"|^Extension modules: .*\n?",
+    re.MULTILINE,
+)
+
+
+def without_own_frames(log: str) -> str:
+    """Return a log without what Python's fault handler says of the harness after a native crash."""
+    return _OWN_FRAME.sub("", log) if "Fatal Python error" in log else log
 
 
 class VerdictError(Exception):

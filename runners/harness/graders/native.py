@@ -176,7 +176,8 @@ def _first_candidate(
         for number, workload in enumerate(tests, 1):
             step = _test(session, candidate, workload, deadline)
             _case(session, result, CaseKind.TEST, workload, step=step)
-            session.report_progress(Stage.TEST, number, len(tests))
+            if result.passed:
+                session.report_progress(Stage.TEST, number, len(tests))
         timed.deadline = session.code.deadline(timed.seconds)
         if result.passed and timed.workloads:
             with session.record_duration("rehearse"):
@@ -318,7 +319,8 @@ def _profile(session: EvaluationSession, result: GradingResult) -> None:
                 profile(code.session_for(session, workload), workload, deadline)
 
         _case(session, result, CaseKind.PROFILE, workload, step=step)
-        session.report_progress(Stage.TIMING, number, len(workloads))
+        if result.passed:
+            session.report_progress(Stage.TIMING, number, len(workloads))
     if result.passed:
         in_this_session = [each for each in workloads if code.session_for(session, each) is session]
         profile_kernels(session, in_this_session)

@@ -272,3 +272,11 @@ def test_only_a_task_with_a_program_of_its_own_needs_no_language_of_the_runner(
     with pytest.raises(VerdictError, match="cannot judge the task: no language py") as ruling:
         require_toolchain(make_plain_task())
     assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+def test_progress_does_not_count_what_a_failure_left_out(
+    judge: Judge, progress: list[Progress]
+) -> None:
+    source = "def custom_kernel(data):\n    raise ValueError\n"
+    assert judge(make_judging(source, Mode.TEST)).verdict is Verdict.CRASHED
+    assert [each for each in progress if each.stage is Stage.TEST and each.done] == []

@@ -1,8 +1,10 @@
 import signal
+from pathlib import Path
 
 import pytest
 
 from runners.contract.verdict import Verdict
+from runners.harness import verdicts
 from runners.harness.verdicts import MESSAGE_MAX, VerdictError, error_of_exit
 
 
@@ -34,3 +36,24 @@ def test_a_message_can_be_sent_whatever_a_check_returns() -> None:
     assert VerdictError(Verdict.WRONG_ANSWER, "bad \ud800").message == "bad ?"
     long = VerdictError(Verdict.WRONG_ANSWER, "x" * (MESSAGE_MAX + 7)).message
     assert long == "x" * MESSAGE_MAX + " [... 7 characters omitted]"
+
+
+def test_after_a_native_crash_the_log_has_the_frames_of_the_submission_alone() -> None:
+    harness = Path(verdicts.__file__).parent
+    log = (
+        "mine\n\nFatal Python error: Segmentation fault\n\n"
+        "Current thread 0x1 (most recent call first):\n"
+        '  File "/home/job/submission.py", line 3 in custom_kernel\n'
+        f'  File "{harness}/candidate/program.py", line 9 in call\n'
+        '  File "<frozen runpy>", line 88 in _run_code\n\n'
+        "Extension modules: torch._C (total: 1)\n"
+    )
+    assert verdicts.without_own_frames(log).rstrip().splitlines() == [
+        "mine",
+        "",
+        "Fatal Python error: Segmentation fault",
+        "",
+        "Current thread 0x1 (most recent call first):",
+        '  File "/home/job/submission.py", line 3 in custom_kernel',
+    ]
+    assert verdicts.without_own_frames("Extension modules: mine\n") == "Extension modules: mine\n"
