@@ -88,8 +88,10 @@ async def test_internal_errors_and_rejudging_count_for_no_quota(
     clock.advance(500)
     job = await scene.claim_one()
     assert await store.jobs.accept(job.id, job.fence, used(7.0, Verdict.TASK_ERROR), None)
-    await scene.submit(judged_again=True)
-    await end(store, await scene.claim_one(), 9.0)
+    await scene.submit(judged_again=True, limit_s=60)
+    again = await scene.claim_one()
+    assert await store.costs.counted(day_of(clock.now())) == (), "nothing is reserved either"
+    await end(store, again, 9.0)
     found = await store.costs.usage(day_of(clock.now()))
     assert {(each.kind, each.evaluations, each.seconds) for each in found} == {
         (UsageKind.FAULT, 4, 3.0 + 4.0 + 60.0 + 7.0),

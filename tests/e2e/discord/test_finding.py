@@ -40,6 +40,7 @@ async def test_every_command_is_in_the_help(stage: Scene) -> None:
     missing = [(group, name) for group, _, name in paths if f"`{name}`" not in groups[group]]
     missing += [("", name) for name in menus if f"`{name}`" not in told]
     assert missing == []
+    assert "Moderate" not in [each["name"] for each in offered(stage.alice, stage.submissions)]
     own = (await (await stage.alice.slash("leaderboard help")).final()).text
     assert "**/leaderboard** " in own
     assert "`create`" not in own

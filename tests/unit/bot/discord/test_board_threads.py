@@ -111,6 +111,8 @@ async def test_a_public_thread_that_exists_already_is_used(room: Room) -> None:
         await to_the_end(room, show)
     assert fault.hits == 1
     assert len(room.results.messages) == 1
+    texts = room.channel.all_messages.values()
+    assert [each.silent for each in texts if "Results of" in each.text] == [True]
 
 
 async def test_a_thread_that_is_deleted_in_the_middle_is_replaced_once(room: Room) -> None:
