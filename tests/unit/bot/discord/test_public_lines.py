@@ -39,6 +39,21 @@ async def test_without_permission_to_write_the_line_waits_until_it_returns() -> 
         here.server.assert_clean()
 
 
+async def test_who_may_write_in_threads_but_open_none_waits_until_that_is_allowed() -> None:
+    denied = Permission.SEND_MESSAGES | Permission.CREATE_PUBLIC_THREADS
+    async with room(permissions=ENOUGH) as here:
+        here.channel.deny(here.guild.everyone, denied)
+        await asyncio.sleep(0.1)
+        submission, show = await judged(here)
+        reached = [await here.steps.advance(show, OWNER) for _ in range(5)]
+        assert reached[-1] == DisplayProgress(again_s=BLOCKED_S, waits=True, requested=False)
+        here.channel.allow(here.guild.everyone, denied)
+        await asyncio.sleep(0.1)
+        await to_the_end(here, show)
+        assert len(here.results.messages) == 1
+        assert await finished(here, submission)
+
+
 async def test_without_permission_for_threads_the_line_is_in_the_channel() -> None:
     async with room(permissions=ENOUGH) as here:
         here.channel.deny(here.guild.everyone, Permission.CREATE_PUBLIC_THREADS)
