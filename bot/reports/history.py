@@ -119,7 +119,14 @@ def _newest(past: Sequence[HistoryEntry]) -> Table:
 
 def _short_outcome(past: HistoryEntry) -> str:
     """Return the times of a ranked run without intervals; of others the mode and the outcome."""
-    scored = [(each.gpu, each.score) for each in past.results if each.score is not None]
+    scored = [
+        (each.gpu, each.score)
+        for each in past.results
+        if each.score is not None
+        and each.exclusion is None
+        and each.lost_to is None
+        and each.confirmation in {None, ConfirmationState.CONFIRMED}
+    ]
     finished = past.submission.state is SubmissionState.FINISHED
     if finished and scored and len(scored) == len(past.results):
         return ", ".join(f"{gpu} {times.show_time(score.time_ns)}" for gpu, score in scored)
@@ -139,8 +146,11 @@ def _best_lines(own: OwnStanding) -> Iterator[Text]:
         ahead = own.ahead.score.value.time_ns
         gap = f", {times.show_gap(best.time_ns, ahead, times.ordinal(own.ahead.rank))}"
     yield Text(f"{times.medal(own.standing.rank)}{place}{gap}")
-    if count > 1:
-        yield Text(times.show_change(best.time_ns, own.scores[0].value.time_ns, "your first"))
+    first = own.scores[0].value
+    if count > 1 and first == best:
+        yield Text("your first is still your best")
+    elif count > 1:
+        yield Text(times.show_change(best.time_ns, first.time_ns, "your first"))
     attempts = "1 attempt" if count == 1 else f"{count} attempts"
     reference = vs_reference(own.reference, own.standing.score)
     yield Text(f"{reference}; {attempts}" if reference else attempts, Tone.QUIET)

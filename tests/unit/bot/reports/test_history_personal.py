@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 from bot.domain.ids import SubmissionId
 from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import Submission, SubmissionState
+from bot.domain.submission import ExclusionKind, Submission, SubmissionState
 from bot.reports.blocks import Chart, Report, Table, Text, Tone
 from bot.reports.history import personal_report
 from runners.contract.task import Mode
@@ -29,6 +31,14 @@ def test_the_best_time_comes_first_then_the_place_the_gap_and_the_change() -> No
     assert [point.value for point in chart.series[0].points] == [8.0, 4.0]
 
 
+def test_who_was_never_faster_than_at_first_is_told_so() -> None:
+    own = make_score(1, 4000), make_score(1, 8000)
+    (entry,) = rank(own)
+    standing = OwnStanding("CPU", entry, 1, own)
+    report = personal_report(PersonalBoard(make_board(), (standing,), ()))
+    assert ("your first is still your best", Tone.PLAIN) in _lines(report)
+
+
 def test_what_is_gained_on_the_reference_is_shown_where_it_is_known() -> None:
     own = (make_score(1, 4000),)
     (entry,) = rank(own)
@@ -52,13 +62,20 @@ def _entry(mode: Mode, verdict: Verdict, value: ScoreValue | None) -> HistoryEnt
 
 
 def test_each_of_the_newest_takes_one_line() -> None:
+    ranked = _entry(Mode.RANKED, Verdict.PASSED, ScoreValue(29_140.0, 60.0))
+    withdrawn = replace(ranked.results[0], exclusion=ExclusionKind.WITHDRAWN)
     past = (
-        _entry(Mode.RANKED, Verdict.PASSED, ScoreValue(29_140.0, 60.0)),
+        ranked,
+        replace(ranked, results=(withdrawn,)),
         _entry(Mode.TEST, Verdict.WRONG_ANSWER, None),
     )
     report = personal_report(PersonalBoard(make_board(), (), past))
     (table,) = (each for each in report.blocks if isinstance(each, Table))
-    assert [row[1] for row in table.rows] == ["H100 29.1 µs", "test: wrong answer"]
+    assert [row[1] for row in table.rows] == [
+        "H100 29.1 µs",
+        "ranked: 29.14 µs ± 0.06, withdrawn",
+        "test: wrong answer",
+    ]
 
 
 def test_who_is_not_ranked_is_told_so() -> None:
