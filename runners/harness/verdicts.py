@@ -5,7 +5,6 @@ import signal
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeVar
 
 from runners.contract.comparison import Comparison
@@ -26,7 +25,7 @@ def printable(message: str) -> str:
 
 
 _OWN_FRAME = re.compile(
-    rf'^  File "(?:{re.escape(str(Path(__file__).parents[1]))}/|<frozen runpy>).*\n?'
+    rf'^  File "(?:{re.escape(__file__.rpartition("/")[0])}/|<frozen runpy>).*\n?'
     r"|^Extension modules: .*\n?",
     re.MULTILINE,
 )

@@ -16,13 +16,8 @@ from runners.harness.judge.session import EvaluationSession, TaskCode, public_se
 from runners.harness.judge.task_code import KernelTask
 from runners.harness.profile.profiler import profile, profile_kernels
 from runners.harness.protocol import arena, channel, values
-from runners.harness.timing.pairs import (
-    PairedTimer,
-    Rival,
-    RivalFailedError,
-    of_rival,
-    rival_session,
-)
+from runners.harness.timing import pairs
+from runners.harness.timing.pairs import PairedTimer, Rival, RivalFailedError
 from runners.harness.timing.stopwatch import STARTS_MOST, WorkloadTimer
 from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skipped
 
@@ -103,9 +98,9 @@ def _rival(
     rival, result = Rival(session, own.deadline), GradingResult()
     begin = time.monotonic()
     try:
-        rival.session = stack.enter_context(rival_session(session))
-        of_rival(lambda: _start_first(rival.session, tests, own, stack))
-        of_rival(lambda: _first_candidate(rival.session, result, tests, own))
+        rival.session = stack.enter_context(pairs.rival_session(session))
+        pairs.of_rival(lambda: _start_first(rival.session, tests, own, stack))
+        pairs.of_rival(lambda: _first_candidate(rival.session, result, tests, own))
     except RivalFailedError as failed:
         rival.failed = failed.error
     else:
