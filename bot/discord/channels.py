@@ -1,7 +1,7 @@
 """Finds channels and threads, sets up a server, and says where submissions are accepted."""
 
 from collections.abc import Coroutine
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -9,7 +9,13 @@ import discord
 import structlog
 from pydantic import BaseModel, ConfigDict
 
-from bot.discord.context import FRONT_END, DiscordContext, Interaction, interaction_key
+from bot.discord.context import (
+    FRONT_END,
+    DiscordContext,
+    Interaction,
+    context_of,
+    interaction_key,
+)
 from bot.discord.roles import PURPOSES, guild_key, make_role, user_credential
 from bot.domain.errors import StoreError, UserError
 from bot.domain.submission import NewDisplay
@@ -75,6 +81,16 @@ def home_channel(interaction: Interaction) -> int:
 
 OPEN_CONVERSATION = "open a direct message to me and use any command in it"
 """What a person does to get direct messages."""
+
+
+async def save_conversation(interaction: Interaction) -> None:
+    """Store where the person has begun direct messages; only there may the bot send any."""
+    if interaction.guild_id is not None:
+        return
+    context = context_of(interaction)
+    with suppress(StoreError):  # the next command saves it
+        person = await context.person(interaction.user)
+        await context.store.displays.save_conversation(person.id, str(interaction.channel_id))
 
 
 async def direct_messages(

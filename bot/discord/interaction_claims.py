@@ -22,6 +22,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from bot.discord import responses
+from bot.discord.channels import save_conversation
 from bot.discord.context import (
     FRONT_END,
     DiscordContext,
@@ -93,9 +94,9 @@ async def _claimed(answer: InteractionReply) -> AsyncIterator[InteractionReply]:
     interaction = answer.interaction
     with bound_contextvars(request=f"discord-{interaction.id}"):
         claim = InteractionClaim.of(interaction, request_json(interaction))
-        answer.save = claim.save_outcome
+        answer.save, answer.tells_earlier = claim.save_outcome, True
         await claim.begin(answer)
-        await _save_conversation(interaction)
+        await save_conversation(interaction)
         done = False
         try:
             async with claim.renewed():
@@ -112,17 +113,7 @@ async def _claimed(answer: InteractionReply) -> AsyncIterator[InteractionReply]:
             _log.warning("a lease was lost", action="interaction_late")
             return
         pause = timedelta() if interaction.client.is_closed() else claim.context.lease
-        await claim.end(done=done, pause=pause, keep_token=answer.is_followed)
-
-
-async def _save_conversation(interaction: Interaction) -> None:
-    """Store where the person has begun direct messages; only there may the bot send any."""
-    if interaction.guild_id is not None:
-        return
-    context = context_of(interaction)
-    with suppress(StoreError):  # the next command saves it
-        person = await context.person(interaction.user)
-        await context.store.displays.save_conversation(person.id, str(interaction.channel_id))
+        await claim.end(done=done, pause=pause, answer=answer)
 
 
 @asynccontextmanager
@@ -143,7 +134,7 @@ async def direct_response(interaction: Interaction) -> AsyncIterator[None]:
             raise
         await interaction.response.send_message(message[:2000], ephemeral=True)
     finally:
-        await claim.end(done=True, pause=timedelta())
+        await claim.end(done=True, pause=timedelta(), answer=InteractionReply(interaction))
 
 
 GRACE_S = 1.0
@@ -282,24 +273,27 @@ class InteractionClaim:
 
     async def save_outcome(self, answer: InteractionReply, text: str) -> None:
         """Store the text that will be sent; SupersededError when another process has taken over."""
-        outcome = {"outcome": text, "is_filled": answer.is_filled}
+        outcome = {"outcome": text, "is_filled": answer.is_filled, "storable": answer.storable}
         stored = json.loads(self.request.request) | outcome
         interactions = self.context.store.interactions
         if not await interactions.save_request(self.request.id, self.owner, json.dumps(stored)):
             raise responses.SupersededError
         self.has_outcome = True
 
-    async def end(self, *, done: bool, pause: timedelta, keep_token: bool = False) -> None:
+    async def end(self, *, done: bool, pause: timedelta, answer: InteractionReply) -> None:
         """Delete a finished request; release an unfinished one, to be resumed after `pause`.
 
         If the store is unavailable, the request is resumed after its lease.
         """
-        interactions = self.context.store.interactions
+        interactions, key = self.context.store.interactions, self.request.id
+        kept, told, unsent = answer.is_followed, answer.has_told, answer.unsent
         try:
             if done:
-                await interactions.finish(self.request.id, self.owner, keep_token=keep_token)
+                await interactions.finish(
+                    key, self.owner, keep_token=kept, told=told, untold=unsent
+                )
             else:
-                await interactions.release(self.request.id, self.owner, pause)
+                await interactions.release(key, self.owner, pause)
         except StoreError as error:
             _log.warning("the store is unavailable", action="interaction_waits", error=str(error))
 

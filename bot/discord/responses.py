@@ -7,7 +7,7 @@ import logging
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 
@@ -17,10 +17,11 @@ import structlog
 from discord import app_commands
 
 from bot.discord.channels import direct_messages
-from bot.discord.context import Interaction, context_of
+from bot.discord.context import FRONT_END, Interaction, context_of, interaction_key
 from bot.discord.draw import MessageDraft, message_drafts, with_pictures
 from bot.discord.escaping import MESSAGE_LIMIT, plain, with_discord_times
 from bot.domain.errors import StoreError, UserError
+from bot.domain.submission import UntoldOutcome
 from bot.reports.blocks import Attachment, Report
 from runners.contract.runner import RunnerError
 
@@ -42,7 +43,7 @@ class InteractionReply:
     """An acknowledged interaction; its first message fills the acknowledgement, others follow.
 
     Filling it twice is harmless. When the interaction can no longer be answered, the person gets a
-    direct message if there are any with them.
+    direct message if there are any with them; otherwise, their next answer begins with the outcome.
     """
 
     interaction: Interaction
@@ -54,6 +55,14 @@ class InteractionReply:
     """Stores an outcome before it is sent."""
     conversation: discord.PartialMessageable | None = None
     """The person's direct messages, if they were looked up before the account is deleted."""
+    storable: str = ""
+    """What may be stored of the outcome, without secrets; empty if that is nothing."""
+    unsent: UntoldOutcome | None = None
+    """The outcome, if it could not be sent."""
+    tells_earlier: bool = False
+    """Whether it begins with the outcome of an earlier command that could not be sent."""
+    has_told: bool = False
+    """Whether it has begun so."""
 
     async def find_conversation(self) -> discord.PartialMessageable | None:
         """Return the direct messages with the person, if there are any."""
@@ -68,15 +77,19 @@ class InteractionReply:
         """Send one short message, already escaped; the commands that it names become links."""
         await self._send(MessageDraft(_linked(text)), view)
 
-    async def conclude(self, outcome: str | Report) -> None:
+    async def conclude(self, outcome: str | Report, secret: str = "") -> None:
         """Send the outcome of a change.
 
-        A short outcome is stored first: if this process ends, the next one only sends it.
+        A short outcome is stored first: if this process ends, the next one only sends it. If it
+        cannot be sent, it is stored without the secret.
         """
         drafts = message_drafts(outcome) if isinstance(outcome, Report) else ()
         drafts = drafts or (MessageDraft(_linked(str(outcome))),)
-        if self.save is not None and len(drafts) == 1 and not drafts[0].files:
-            await self.save(self, drafts[0].content)
+        if len(drafts) == 1 and not drafts[0].files:
+            said = drafts[0].content
+            self.storable = said.replace(secret, NOT_STORED) if secret else said
+            if self.save is not None:
+                await self.save(self, said)
         await self.show_all(drafts)
 
     async def show(self, report: Report, view: discord.ui.View | None = None) -> None:
@@ -112,10 +125,39 @@ class InteractionReply:
         await self._send(last, view)
 
     async def _send(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
-        if await self._with_token(partial(self._answer, draft, view)):
+        earlier = await self._earlier_outcome()
+        parts = [(draft, view)]
+        if earlier is not None:
+            parts = self._with_earlier(earlier, draft, view)
+        for each, its_view in parts:
+            if not await self._with_token(partial(self._answer, each, its_view)):
+                if not self.is_followed:
+                    await self._send_direct(draft, view)
+                return
             self.is_filled = True
-        elif not self.is_followed:
-            await self._send_direct(draft, view)
+        self.has_told = self.has_told or earlier is not None
+
+    async def _earlier_outcome(self) -> str | None:
+        """Return an outcome that could not be sent to this person; None once one is told."""
+        asked = self.interaction
+        if not self.tells_earlier or self.has_told or not asked.token:
+            return None
+        interactions = context_of(asked).store.interactions
+        try:
+            return await interactions.take_untold(addressee_of(asked), interaction_key(asked))
+        except StoreError:
+            return None  # the next answer tells it
+
+    def _with_earlier(
+        self, earlier: str, draft: MessageDraft, view: discord.ui.View | None
+    ) -> list[tuple[MessageDraft, discord.ui.View | None]]:
+        """Return the messages that say both; an answer that a display edits keeps its own."""
+        own, content = (MessageDraft(earlier), None), f"{earlier}\n\n{draft.content}"
+        if self.is_followed:
+            return [(draft, view), own]
+        if len(content) > MESSAGE_LIMIT:
+            return [own, (draft, view)]
+        return [(replace(draft, content=content), view)]
 
     async def _with_token(self, send: Callable[[], Awaitable[object]]) -> bool:
         """Send something that needs the interaction's token; return False if it has expired."""
@@ -150,7 +192,29 @@ class InteractionReply:
                 return
         except (discord.Forbidden, discord.NotFound):
             pass  # the person has closed their direct messages
+        self.unsent = _untold(self.interaction, self.storable)
         _log.warning("a reply was not sent", action="untold")
+
+
+NOT_STORED = "(secret, not stored)"
+"""Replaces a secret in an outcome that could not be sent."""
+NOT_SENT = "It has ended, but its answer could not be sent. Run it again if you still need it."
+
+
+def addressee_of(interaction: Interaction) -> str:
+    """Return the credential of the person who asked."""
+    return f"{FRONT_END}:{interaction.user.id}"
+
+
+def _untold(interaction: Interaction, outcome: str) -> UntoldOutcome | None:
+    """Return what the person is told of it later; None for a click that changed nothing."""
+    command = interaction.command
+    if command is None and not outcome:
+        return None
+    what = f"earlier command `/{command.qualified_name}`" if command else "earlier click"
+    head = f"-# Your {what}, {discord.utils.format_dt(interaction.created_at, 'R')}:\n"
+    said = _linked(head + (outcome or NOT_SENT))
+    return UntoldOutcome(addressee_of(interaction), said[:MESSAGE_LIMIT])
 
 
 def webhook_of(client: discord.Client, token: str) -> discord.Webhook:
@@ -170,6 +234,7 @@ def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
 
 async def try_to_say(answer: InteractionReply, message: str) -> bool:
     """Send a message or log why it was not sent; return False if a retry may succeed."""
+    answer.storable = message[:2000]
     try:
         await answer.say(message[:2000])
     except (discord.DiscordException, aiohttp.ClientError, OSError, StoreError) as error:

@@ -97,11 +97,15 @@ async def _resume(
             await context.store.interactions.finish(unfinished.id, owner, keep_token=True)
             return
         _log.warning("given up", action="interaction_given_up", id=unfinished.id, why=why)
-        outcome = GIVEN_UP.format(why=why)
+        outcome = request["storable"] = GIVEN_UP.format(why=why)
     if outcome is not None:
         asked = discord.Interaction[Any](data=payload, state=state)
-        await InteractionReply(asked, request.get("is_filled", False)).say(outcome)
-        await context.store.interactions.finish(unfinished.id, owner)
+        answer = InteractionReply(asked, request.get("is_filled", False), tells_earlier=True)
+        answer.storable = request.get("storable", "")
+        await answer.say(outcome)
+        await context.store.interactions.finish(
+            unfinished.id, owner, told=answer.has_told, untold=answer.unsent
+        )
         return
     if not await context.store.interactions.begin(unfinished.id, owner, context.lease):
         return

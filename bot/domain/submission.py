@@ -80,6 +80,14 @@ class KeptAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class UntoldOutcome:
+    """What one person could not be sent; it contains no secret."""
+
+    addressee: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadKey:
     """The thread in which a front end shows a board's runs, in one guild.
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from bot.domain.ids import JobId, NotificationId, PersonId, SubmissionId
 from bot.domain.notifications import Delivery, Notification, NotificationKind
 from bot.domain.records import InteractionRequest, OpenRequest, Question, UnannouncedScore
-from bot.domain.submission import Display, KeptAnswer, ThreadKey
+from bot.domain.submission import Display, KeptAnswer, ThreadKey, UntoldOutcome
 
 
 class Listeners(Protocol):
@@ -140,10 +140,25 @@ class Interactions(Protocol):
     async def save_request(self, interaction: str, owner: str, request: str) -> bool:
         """Replace what is stored of the request; False when another owner has taken over."""
 
-    async def finish(self, interaction: str, owner: str, *, keep_token: bool = False) -> bool:
+    async def finish(
+        self,
+        interaction: str,
+        owner: str,
+        *,
+        keep_token: bool = False,
+        told: bool = False,
+        untold: UntoldOutcome | None = None,
+    ) -> bool:
         """Mark it done and delete request and token; False when another owner has taken over.
 
-        A kept token is deleted by `drop_token`, or when it expires.
+        A kept token is deleted by `drop_token`, or when it expires. If `told`, what it took by
+        `take_untold` is deleted. Its own outcome, if `untold`, is stored for a day.
+        """
+
+    async def take_untold(self, addressee: str, interaction: str) -> str | None:
+        """Return the oldest outcome that this person was not told, for the answer to one request.
+
+        No other request gets it unless this one ends without having told it.
         """
 
     async def answer_of(self, interaction: str) -> KeptAnswer:
@@ -165,7 +180,7 @@ class Interactions(Protocol):
         """Record that an interaction answers the question; False if another one did before."""
 
     async def delete_finished(self) -> int:
-        """Delete expired tokens and questions, and requests that were done long ago.
+        """Delete expired tokens and questions, old outcomes, and requests that were done long ago.
 
         Return how many.
         """

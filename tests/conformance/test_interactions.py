@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from bot.domain.records import InteractionRequest, OpenRequest, Question
-from bot.domain.submission import KeptAnswer
+from bot.domain.submission import KeptAnswer, UntoldOutcome
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 
@@ -226,3 +226,64 @@ async def test_only_the_interaction_that_answered_a_question_may_repeat_it(
     winner = f"discord:{5 + won.index(True)}"
     assert await interactions.answer_question("discord:1", winner)
     assert not await interactions.answer_question("discord:2", winner)
+
+
+async def untold(scene: Scene, clock: ManualClock, number: int, to: str = "discord:7") -> None:
+    """End a request whose outcome could not be sent."""
+    outcome = UntoldOutcome(to, f"outcome {number}")
+    assert await scene.store.interactions.claim(asked(clock, number), "one", LEASE)
+    assert not await scene.store.interactions.finish(f"discord:{number}", "two", untold=outcome)
+    assert await scene.store.interactions.finish(f"discord:{number}", "one", untold=outcome)
+    clock.advance(1)
+
+
+async def test_an_outcome_that_was_not_sent_is_told_its_person_once(
+    scene: Scene, clock: ManualClock
+) -> None:
+    interactions = scene.store.interactions
+    await untold(scene, clock, 1)
+    await untold(scene, clock, 2)
+    for number in (8, 9):
+        assert await interactions.claim(asked(clock, number), "one", LEASE)
+    assert await interactions.take_untold("discord:6", "discord:9") is None
+    assert await interactions.take_untold("discord:7", "discord:9") == "outcome 1"
+    assert await interactions.take_untold("discord:7", "discord:8") == "outcome 2"
+    assert await interactions.take_untold("discord:7", "discord:9") == "outcome 1"
+    assert await interactions.finish("discord:9", "one", told=True)
+    assert await interactions.finish("discord:8", "one", told=True)
+    assert await interactions.take_untold("discord:7", "discord:10") is None
+
+
+async def test_an_outcome_is_told_by_another_request_if_the_first_ended_without_it(
+    scene: Scene, clock: ManualClock
+) -> None:
+    interactions = scene.store.interactions
+    await untold(scene, clock, 1)
+    assert await interactions.claim(asked(clock, 9), "one", LEASE)
+    assert await interactions.take_untold("discord:7", "discord:9") == "outcome 1"
+    assert await interactions.take_untold("discord:7", "discord:10") is None
+    assert await interactions.finish("discord:9", "one")
+    assert await interactions.take_untold("discord:7", "discord:10") == "outcome 1"
+
+
+async def test_of_many_answers_at_one_moment_one_tells_an_outcome(
+    scene: Scene, clock: ManualClock
+) -> None:
+    interactions = scene.store.interactions
+    await untold(scene, clock, 1)
+    for number in range(10, 18):
+        assert await interactions.claim(asked(clock, number), "one", LEASE)
+    takes = [interactions.take_untold("discord:7", f"discord:{each}") for each in range(10, 18)]
+    assert sorted(filter(None, await asyncio.gather(*takes))) == ["outcome 1"]
+
+
+async def test_an_outcome_that_nobody_read_is_deleted_after_a_day(
+    scene: Scene, clock: ManualClock
+) -> None:
+    interactions = scene.store.interactions
+    await untold(scene, clock, 1)
+    clock.advance(86_398)
+    assert await interactions.delete_finished() == 0
+    clock.advance(1)
+    assert await interactions.take_untold("discord:7", "discord:9") is None
+    assert await interactions.delete_finished() == 2

@@ -42,7 +42,8 @@ async def link(
         await answer.conclude(
             f"Your token {made.token.id} ({line(made.token.label)}), shown only once; keep "
             f"it secret:\n```txt\n{made.secret}\n```\n`/profile revoke id:{made.token.id}` "
-            "revokes it."
+            "revokes it.",
+            secret=made.secret,
         )
 
 

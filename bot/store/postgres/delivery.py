@@ -8,7 +8,7 @@ from asyncpg import Record
 from bot.domain import records
 from bot.domain.ids import BoardId, JobId, NotificationId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.notifications import Delivery, Notification, NotificationKind
-from bot.domain.submission import Display, KeptAnswer, ThreadKey
+from bot.domain.submission import Display, KeptAnswer, ThreadKey, UntoldOutcome
 from bot.ports import Clock
 from bot.store.postgres.database import Connection, Database, query, storable
 
@@ -261,9 +261,23 @@ class PostgresInteractions:
         row = await self._database.row("interactions.save_request", interaction, owner, request)
         return row is not None
 
-    async def finish(self, interaction: str, owner: str, *, keep_token: bool = False) -> bool:
-        values = interaction, owner, self._clock.now(), keep_token
+    async def finish(
+        self,
+        interaction: str,
+        owner: str,
+        *,
+        keep_token: bool = False,
+        told: bool = False,
+        untold: UntoldOutcome | None = None,
+    ) -> bool:
+        own = (None, None) if untold is None else (untold.addressee, storable(untold.said))
+        values = interaction, owner, self._clock.now(), keep_token, told, *own
         return await self._database.row("interactions.finish", *values) is not None
+
+    async def take_untold(self, addressee: str, interaction: str) -> str | None:
+        since = self._clock.now() - records.REQUEST_TTL
+        row = await self._database.row("interactions.take_untold", addressee, interaction, since)
+        return None if row is None else row["said"]
 
     async def answer_of(self, interaction: str) -> KeptAnswer:
         since = self._clock.now() - records.TOKEN_TTL

@@ -37,11 +37,34 @@ update interactions set request = $3 where id = $1 and owner = $2 and done_at is
 returning id
 
 -- name: finish
-update interactions
-set request = null, token = case when $4 then token end, owner = null, lease_until = null,
-    done_at = $3
-where id = $1 and owner = $2 and done_at is null
-returning id
+with done as (
+    update interactions
+    set request = null, token = case when $4 then token end, owner = null, lease_until = null,
+        done_at = $3
+    where id = $1 and owner = $2 and done_at is null
+    returning id
+), told as (
+    delete from unsent_outcomes using done where unsent_outcomes.teller = done.id and $5
+), kept as (
+    insert into unsent_outcomes (id, addressee, said, at)
+    select id, $6, $7, $3 from done where $6::text is not null
+    on conflict (id) do nothing
+)
+select id from done
+
+-- name: take_untold
+with next as (
+    select id from unsent_outcomes
+    where addressee = $1 and at > $3
+        and (teller is null or teller = $2 or not exists (
+            select from interactions
+            where interactions.id = unsent_outcomes.teller and interactions.done_at is null
+        ))
+    order by (teller = $2) desc nulls last, at, id limit 1
+    for update skip locked
+)
+update unsent_outcomes set teller = $2 from next where unsent_outcomes.id = next.id
+returning said
 
 -- name: answer_of
 select done_at is not null as done, case when asked_at > $2 then token end as token
@@ -83,5 +106,9 @@ with hidden as (
 ), expired as (
     delete from questions where asked_at <= $1
     returning id
+), unread as (
+    delete from unsent_outcomes where at <= $2
+    returning id
 )
 select id from hidden union all select id from gone union all select id from expired
+union all select id from unread

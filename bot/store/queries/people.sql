@@ -108,6 +108,8 @@ with gone_files as (
     delete from listeners where addressee = $2
 ), gone_outbox as (
     delete from outbox where addressee = $2
+), gone_outcomes as (
+    delete from unsent_outcomes where addressee = $2
 ), gone_alerts as (
     delete from alerts where once and $1::text = any (string_to_array(key, ' '))
 ), gone_invites as (

@@ -11,7 +11,7 @@ from bot.domain.records import (
     OpenRequest,
     Question,
 )
-from bot.domain.submission import KeptAnswer
+from bot.domain.submission import KeptAnswer, UntoldOutcome
 from bot.ports import Clock
 from bot.store.postgres.database import storable
 
@@ -30,6 +30,15 @@ class _Row:
     done_at: datetime | None = None
 
 
+@dataclass(slots=True)
+class _Untold:
+    """An outcome, and the interaction whose answer begins with it."""
+
+    outcome: UntoldOutcome
+    at: datetime
+    teller: str | None = None
+
+
 class MemoryInteractions:
     """Commands, clicks and forms by id; each is held under a lease."""
 
@@ -38,6 +47,7 @@ class MemoryInteractions:
         self._rows: dict[str, _Row] = {}
         self._questions: dict[str, Question] = {}
         self._answers: dict[str, str] = {}
+        self._untold: dict[str, _Untold] = {}
 
     async def claim(self, request: InteractionRequest, owner: str, lease: timedelta) -> bool:
         now = self._clock.now()
@@ -94,13 +104,47 @@ class MemoryInteractions:
             row.told = replace(row.told, request=storable(request))
         return row is not None
 
-    async def finish(self, interaction: str, owner: str, *, keep_token: bool = False) -> bool:
+    async def finish(
+        self,
+        interaction: str,
+        owner: str,
+        *,
+        keep_token: bool = False,
+        told: bool = False,
+        untold: UntoldOutcome | None = None,
+    ) -> bool:
         row = self._held(interaction, owner)
-        if row is not None:
-            row.owner, row.done_at = None, self._clock.now()
-            token = row.told.token if keep_token else None
-            row.told = replace(row.told, request="", token=token)
-        return row is not None
+        if row is None:
+            return False
+        row.owner, row.done_at = None, self._clock.now()
+        token = row.told.token if keep_token else None
+        row.told = replace(row.told, request="", token=token)
+        if told:
+            rest = {key: each for key, each in self._untold.items() if each.teller != interaction}
+            self._untold = rest
+        if untold is not None:
+            stored = replace(untold, said=storable(untold.said))
+            self._untold.setdefault(interaction, _Untold(stored, row.done_at))
+        return True
+
+    async def take_untold(self, addressee: str, interaction: str) -> str | None:
+        since = self._clock.now() - REQUEST_TTL
+        free = [
+            (each.teller != interaction, each.at, key)
+            for key, each in self._untold.items()
+            if each.outcome.addressee == addressee
+            and each.at > since
+            and (each.teller in {None, interaction} or not self._is_open(each.teller))
+        ]
+        if not free:
+            return None
+        taken = self._untold[min(free)[2]]
+        taken.teller = interaction
+        return taken.outcome.said
+
+    def _is_open(self, interaction: str | None) -> bool:
+        row = self._rows.get(interaction or "")
+        return row is not None and row.done_at is None
 
     async def answer_of(self, interaction: str) -> KeptAnswer:
         row = self._rows.get(interaction)
@@ -153,7 +197,10 @@ class MemoryInteractions:
         for each in expired:
             del self._questions[each]
             self._answers.pop(each, None)
-        return len(stale) + len(old) + len(expired)
+        unread = [key for key, each in self._untold.items() if each.at <= now - REQUEST_TTL]
+        for each in unread:
+            del self._untold[each]
+        return len(stale) + len(old) + len(expired) + len(unread)
 
     @staticmethod
     def _take(row: _Row, owner: str, until: datetime) -> None:
