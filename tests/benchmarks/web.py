@@ -25,6 +25,7 @@ import asyncpg
 import psutil
 
 from bot.app.context import SystemClock
+from bot.services.tokens import create_token
 from bot.store.migrate import migrations_folder
 from bot.store.postgres import open_store
 from runners.contract.verdict import Verdict
@@ -152,27 +153,41 @@ class Bench:
     scene: Scene
     arguments: argparse.Namespace
 
-    async def read(self, name: str, path: str, headers: str = "", pause: float = 0) -> Reading:
-        """Run this many readers at once; each pauses for `pause` seconds on average."""
+    async def read(
+        self, name: str, path: str, headers: str = "", pause: float = 0, own: Sequence[str] = ()
+    ) -> Reading:
+        """Run this many readers at once; each pauses for `pause` seconds on average.
+
+        `own` are further headers, each of one reader.
+        """
         ends = time.perf_counter() + self.arguments.seconds
         seconds: list[float] = []
         seen: list[tuple[int, int]] = []
 
-        async def reader() -> None:
-            line = Line(self.url)
+        async def reader(number: int) -> None:
+            line, sent = Line(self.url), headers + (own[number % len(own)] if own else "")
             await asyncio.sleep(random.random() * pause)  # noqa: S311 - no secret
             while time.perf_counter() < ends:
                 began = time.perf_counter()
-                status, _, body = await line.get(path, headers)
+                status, _, body = await line.get(path, sent)
                 seconds.append(time.perf_counter() - began)
                 seen.append((status, len(body)))
                 await asyncio.sleep(2 * pause * random.random())  # noqa: S311 - the same
             line.close()
 
-        await asyncio.gather(*(reader() for _ in range(self.arguments.readers)))
+        await asyncio.gather(*map(reader, range(self.arguments.readers)))
         sizes = max(size for _, size in seen)
         statuses = frozenset(status for status, _ in seen)
         return Reading(name, seconds, sizes, statuses, self.arguments.seconds)
+
+    async def signed_in(self) -> list[str]:
+        """The header of each reader's token; all of them are ranked, and see their own line."""
+        headers = []
+        for number in range(1, self.arguments.readers + 1):
+            person = await self.scene.store.people.ensure(f"bench:{number}", f"Person {number}")
+            made = await create_token(self.scene.store, person.id, "bench")
+            headers.append(f"Authorization: Bearer {made.secret}\r\n")
+        return headers
 
     async def first(self, path: str) -> float:
         """Milliseconds until an answer that is not cached."""
@@ -344,6 +359,9 @@ async def report(bench: Bench, pid: int) -> None:
             (f"person, pause {pause} s", "/people/3", "", pause),
         ):
             print((await bench.read(name, path, headers, wait)).line(), flush=True)
+        name, own = f"page, {arguments.readers} signed in, pause {pause} s", await bench.signed_in()
+        zipped = "Accept-Encoding: gzip\r\n"
+        print((await bench.read(name, page, zipped, pause, own)).line(), flush=True)
     for path in ("/", page, "/queue"):
         print(f"page weight of {path}: {await bench.weigh(path):,} bytes")
     if arguments.watchers:
