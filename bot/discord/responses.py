@@ -210,8 +210,12 @@ def _untold(interaction: Interaction, outcome: str) -> UntoldOutcome | None:
     command = interaction.command
     if command is None and not outcome:
         return None
-    what = f"earlier command `/{command.qualified_name}`" if command else "earlier click"
-    head = f"-# Your {what}, {discord.utils.format_dt(interaction.created_at, 'R')}:\n"
+    is_form = interaction.type is discord.InteractionType.modal_submit
+    what = "form" if is_form else "click"
+    if command is not None:
+        slash = "" if isinstance(command, app_commands.ContextMenu) else "/"
+        what = f"command `{slash}{command.qualified_name}`"
+    head = f"-# Your earlier {what}, {discord.utils.format_dt(interaction.created_at, 'R')}:\n"
     said = _linked(head + (outcome or NOT_SENT))
     return UntoldOutcome(addressee_of(interaction), said[:MESSAGE_LIMIT])
 

@@ -38,5 +38,5 @@ async def test_a_board_whose_archive_cannot_be_sent_is_not_deleted(room: Room) -
     assert [each.name for each in await room.place.store.boards.all()] == [name]
     run = await carol.slash("leaderboard list")
     text = (await run.final()).text
-    assert text.startswith("-# Your earlier click")
+    assert text.startswith("-# Your earlier form")
     assert "nothing was deleted" in text
