@@ -117,25 +117,23 @@ class InteractionReply:
 
     async def show_all(
         self, drafts: Sequence[MessageDraft], view: discord.ui.View | None = None
-    ) -> None:
-        """Send messages in order; the view comes with the last."""
+    ) -> bool:
+        """Send messages in order; the view comes with the last. Return whether all were sent."""
         *first, last = drafts
-        for draft in first:
-            await self._send(draft, None)
-        await self._send(last, view)
+        sent = [await self._send(draft, None) for draft in first]
+        return all([*sent, await self._send(last, view)])
 
-    async def _send(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
+    async def _send(self, draft: MessageDraft, view: discord.ui.View | None) -> bool:
         earlier = await self._earlier_outcome()
         parts = [(draft, view)]
         if earlier is not None:
             parts = self._with_earlier(earlier, draft, view)
         for each, its_view in parts:
             if not await self._with_token(partial(self._answer, each, its_view)):
-                if not self.is_followed:
-                    await self._send_direct(draft, view)
-                return
+                return not self.is_followed and await self._send_direct(draft, view)
             self.is_filled = True
         self.has_told = self.has_told or earlier is not None
+        return True
 
     async def _earlier_outcome(self) -> str | None:
         """Return an outcome that could not be sent to this person; None once one is told."""
@@ -183,17 +181,18 @@ class InteractionReply:
                 content=draft.content, view=view, attachments=files
             )
 
-    async def _send_direct(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
+    async def _send_direct(self, draft: MessageDraft, view: discord.ui.View | None) -> bool:
         channel = await self.find_conversation()
         shown = discord.utils.MISSING if view is None else view
         try:
             if channel is not None:
                 await channel.send(draft.content, files=as_files(draft.files), view=shown)
-                return
+                return True
         except (discord.Forbidden, discord.NotFound):
             pass  # the person has closed their direct messages
         self.unsent = _untold(self.interaction, self.storable)
         _log.warning("a reply was not sent", action="untold")
+        return False
 
 
 NOT_STORED = "(secret, not stored)"
@@ -211,8 +210,12 @@ def _untold(interaction: Interaction, outcome: str) -> UntoldOutcome | None:
     command = interaction.command
     if command is None and not outcome:
         return None
-    what = f"earlier command `/{command.qualified_name}`" if command else "earlier click"
-    head = f"-# Your {what}, {discord.utils.format_dt(interaction.created_at, 'R')}:\n"
+    is_form = interaction.type is discord.InteractionType.modal_submit
+    what = "form" if is_form else "click"
+    if command is not None:
+        slash = "" if isinstance(command, app_commands.ContextMenu) else "/"
+        what = f"command `{slash}{command.qualified_name}`"
+    head = f"-# Your earlier {what}, {discord.utils.format_dt(interaction.created_at, 'R')}:\n"
     said = _linked(head + (outcome or NOT_SENT))
     return UntoldOutcome(addressee_of(interaction), said[:MESSAGE_LIMIT])
 

@@ -223,14 +223,18 @@ def _archive_drafts(name: str, archive: boards.BoardArchive) -> list[MessageDraf
 
 
 async def _send_archives(answer: InteractionReply, drafts: Sequence[MessageDraft]) -> str:
-    """Send the zips by direct message or, if that is impossible, as a reply; return where."""
+    """Send the zips by direct message or, if that is impossible, as a reply; return where.
+
+    UserError if neither is possible.
+    """
     conversation = await answer.find_conversation()
     with suppress(discord.Forbidden, discord.NotFound):
         if conversation is not None:
             for draft in drafts:
                 await conversation.send(draft.content, files=as_files(draft.files))
             return "our direct messages"
-    await answer.show_all(drafts)
+    if not await answer.show_all(drafts):
+        raise UserError("not-sent", "its task and sources could not be sent; nothing was deleted")
     return "the message above; save it now, because Discord deletes it later"
 
 

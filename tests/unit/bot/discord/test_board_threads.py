@@ -7,7 +7,7 @@ import aiohttp
 import discord
 import pytest
 
-from bot.discord import board_threads
+from bot.discord import board_threads, channels
 from bot.discord.context import DiscordContext
 from bot.discord.displays import DisplayedSubmission
 from runners.contract.task import Mode
@@ -143,6 +143,26 @@ async def test_an_archived_thread_is_unarchived_before_anything_is_edited(room: 
     assert not room.thread.archived
     assert len(room.thread.messages) == 2
     room.server.assert_clean()
+
+
+async def test_a_thread_that_was_archived_unnoticed_is_unarchived_and_not_replaced(
+    room: Room,
+) -> None:
+    submission = await room.submit()
+    show = await room.claim(submission)
+    await room.steps.advance(show, OWNER)
+    guild, number = room.client.guilds[0], room.thread.id
+    known = guild.get_thread(number)
+    assert known is not None
+    room.server.clock.advance(2 * 3600)
+    await room.client.http.get_channel(room.channel.id)  # Discord looks at its clock
+    await room.server.wait_for(lambda: guild.get_thread(number) is None)
+    guild._add_thread(known)  # as if the gateway had not said that it is archived
+    await room.place.judged(submission)
+    await to_the_end(room, show)
+    assert (room.thread.id, room.thread.archived) == (number, False)
+    assert room.reports(submission, room.thread) == 1
+    room.server.assert_clean(allowing=[channels.ARCHIVED])
 
 
 async def test_an_archived_public_thread_is_unarchived_before_a_line(room: Room) -> None:
