@@ -11,8 +11,9 @@ from bot.domain.costs import Quota, QuotaKey, Unit
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.notifications import NotificationKind
+from bot.domain.records import InteractionRequest
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import Ban, ThreadKey
+from bot.domain.submission import Ban, ThreadKey, UntoldOutcome
 from bot.services.accounts import delete_account, export_account
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import LEASE, Scene, make_evaluation
@@ -88,6 +89,22 @@ async def test_a_deleted_account_keeps_its_score_without_a_name(
     again = await store.people.ensure(ada.identity, "Ada")
     assert again.id != ada.id
     assert await store.submissions.history(again.id) == ()
+
+
+@pytest.mark.parametrize(
+    "store_dsn", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
+async def test_an_outcome_that_was_not_sent_is_deleted_with_the_account(
+    scene: Scene, clock: ManualClock
+) -> None:
+    interactions, ada = scene.store.interactions, scene.ada
+    asked = InteractionRequest("discord:1", "discord", "{}", "a token", clock.now())
+    assert await interactions.claim(asked, "one", LEASE)
+    outcome = UntoldOutcome(ada.identity, "a run of mine")
+    assert await interactions.finish(asked.id, "one", untold=outcome)
+    assert await interactions.take_untold(ada.identity, "discord:9") == "a run of mine"
+    await delete_account(scene.store, clock, ada.id)
+    assert await interactions.take_untold(ada.identity, "discord:9") is None
 
 
 async def test_an_account_is_not_deleted_while_a_ban_a_limit_or_a_quota_counts(
