@@ -304,7 +304,7 @@ create table audit (
     request text
 );
 comment on column audit.request is 'The command or click that was handled, if it may be handled again; null otherwise';
-create unique index audit_once on audit (request, action, subject) where request is not null;
+create index audit_requests on audit (request) where request is not null;
 
 create function refuse_change() returns trigger language plpgsql as $$
 begin

@@ -153,19 +153,29 @@ def _block(
     return _file(title, text, number, syntax or "txt")
 
 
+_WRAPPER = textwrap.TextWrapper(
+    _DIFF_COLUMNS,
+    subsequent_indent="  ",
+    expand_tabs=False,
+    replace_whitespace=False,
+    drop_whitespace=False,
+    break_on_hyphens=False,
+)
+_HEADS = ("--- ", "+++ ", "@@ ")
+
+
 def _wrapped(diff: str) -> str:
     """Return a diff whose lines a phone shows whole: each part begins with the line's sign.
 
     A long one is returned unchanged, because it is sent as a file.
     """
-    lines: list[str] = []
     if len(diff) > _BLOCK:
         return diff
-    for long in diff.splitlines():
-        sign, text = long[:1], long[1:]
-        parts = textwrap.wrap(text, _DIFF_COLUMNS, subsequent_indent="  ") or [""]
-        whole = [text] if len(text) <= _DIFF_COLUMNS else parts
-        lines += [f"{sign}{part}" for part in whole]
+    lines: list[str] = []
+    for line_ in diff.split("\n"):
+        whole = len(line_) <= _DIFF_COLUMNS + 1 or line_.startswith(_HEADS)
+        parts = [line_[1:]] if whole else _WRAPPER.wrap(line_[1:])
+        lines += [f"{line_[:1]}{part}" for part in parts]
     wrapped = "\n".join(lines)
     return wrapped if len(wrapped) <= _BLOCK else diff
 

@@ -3,10 +3,12 @@
 Only `error_message` decides what a person reads about an error.
 """
 
+import asyncio
 import logging
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
@@ -132,7 +134,7 @@ class InteractionReply:
             if not await self._with_token(partial(self._answer, each, its_view)):
                 return not self.is_followed and await self._send_direct(draft, view)
             self.is_filled = True
-        self.has_told = self.has_told or earlier is not None
+            self.has_told = self.has_told or (earlier is not None and earlier in each.content)
         return True
 
     async def _earlier_outcome(self) -> str | None:
@@ -140,11 +142,13 @@ class InteractionReply:
         asked = self.interaction
         if not self.tells_earlier or self.has_told or not asked.token:
             return None
-        interactions = context_of(asked).store.interactions
-        try:
-            return await interactions.take_untold(addressee_of(asked), interaction_key(asked))
-        except StoreError:
-            return None  # the next answer tells it
+        interactions, earlier = context_of(asked).store.interactions, None
+        with suppress(StoreError, TimeoutError):  # the next answer tells it
+            async with asyncio.timeout(EARLIER_WAIT_S):
+                key = interaction_key(asked)
+                earlier = await interactions.take_untold(addressee_of(asked), key)
+        self.tells_earlier = earlier is not None  # asked once
+        return earlier
 
     def _with_earlier(
         self, earlier: str, draft: MessageDraft, view: discord.ui.View | None
@@ -195,6 +199,8 @@ class InteractionReply:
         return False
 
 
+EARLIER_WAIT_S = 1.0
+"""How long an answer waits for the database to know whether an earlier outcome was not sent."""
 NOT_STORED = "(secret, not stored)"
 """Replaces a secret in an outcome that could not be sent."""
 NOT_SENT = "It has ended, but its answer could not be sent. Run it again if you still need it."

@@ -225,9 +225,8 @@ AUDIT_REQUEST: ContextVar[str | None] = ContextVar("audit_request", default=None
 class Audit(Protocol):
     """The audit log; its rows are never changed."""
 
-    async def record(
-        self, actor: PersonId | None, action: str, subject: str, reason: str
-    ) -> None: ...
+    async def record(self, actor: PersonId | None, action: str, subject: str, reason: str) -> None:
+        """Add a row; not if `AUDIT_REQUEST` has added it and nothing else was decided since."""
 
     async def rows(
         self, limit: int = 100, skip: int = 0, before: AuditId | None = None

@@ -212,7 +212,7 @@ def _behind(number: int, row: FinalRow) -> str:
         return show_score(row.value)
     if row.ratio is None:
         return "not comparable"
-    if row.ratio.outcome is Outcome.TIED:
+    if row.ratio.outcome is not Outcome.SLOWER:
         return "tied"
     if row.ratio.ratio >= 2:
         return _difference(row.ratio)

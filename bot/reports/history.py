@@ -146,11 +146,11 @@ def _best_lines(own: OwnStanding) -> Iterator[Text]:
         ahead = own.ahead.score.value.time_ns
         gap = f", {times.show_gap(best.time_ns, ahead, times.ordinal(own.ahead.rank))}"
     yield Text(f"{times.medal(own.standing.rank)}{place}{gap}")
-    first = own.scores[0].value
-    if count > 1 and first == best:
+    first_ns = own.scores[0].value.time_ns
+    if count > 1 and first_ns <= best.time_ns:
         yield Text("your first is still your best")
     elif count > 1:
-        yield Text(times.show_change(best.time_ns, first.time_ns, "your first"))
+        yield Text(times.show_change(best.time_ns, first_ns, "your first"))
     attempts = "1 attempt" if count == 1 else f"{count} attempts"
     reference = vs_reference(own.reference, own.standing.score)
     yield Text(f"{reference}; {attempts}" if reference else attempts, Tone.QUIET)

@@ -14,7 +14,10 @@ MOST_ROWS = 100_000
 
 @contextmanager
 def recorded_once(request: str) -> Iterator[None]:
-    """Have each decision recorded once in the block, also if this request is handled again."""
+    """Record a decision of this request once, also if the request is handled again.
+
+    It is recorded again if something else was decided about the same subject since.
+    """
     before = AUDIT_REQUEST.set(request)
     try:
         yield

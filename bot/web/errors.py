@@ -94,7 +94,7 @@ class MethodError(HTTPException):
 
 async def _handle(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND:
-        address = _without_slash(request)
+        address = _with_other_slash(request)
         if address is not None:
             return RedirectResponse(address)
     if not rendering.wants_page(request):
@@ -105,17 +105,18 @@ async def _handle(request: Request, error: Exception) -> Response:
     return rendering.as_page(request, await error_response(request, error), frame)
 
 
-def _without_slash(request: Request) -> str | None:
-    """Return the same address without slashes at its end, if there is a route; without the host.
+def _with_other_slash(request: Request) -> str | None:
+    """Return the address without its slash at the end, or with one, if there is such a route.
 
     Starlette's own redirect would name the host that the client sent.
     """
     path = request.url.path
-    short = f"/{path.strip('/')}"  # a path that begins with two slashes would be another host
-    scope = {**request.scope, "path": short}
-    if path == short or all(each.matches(scope)[0] is Match.NONE for each in request.app.routes):
+    other = path.rstrip("/") if path.endswith("/") else f"{path}/"
+    other = f"/{other.lstrip('/')}"  # a path that begins with two slashes would be another host
+    scope = {**request.scope, "path": other}
+    if path == other or all(each.matches(scope)[0] is Match.NONE for each in request.app.routes):
         return None
-    return str(URL(short).replace(query=request.url.query))
+    return str(URL(other).replace(query=request.url.query))
 
 
 def _address_error(error: RequestValidationError) -> Exception:

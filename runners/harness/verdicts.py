@@ -25,7 +25,7 @@ def printable(message: str) -> str:
 
 
 _OWN_FRAME = re.compile(
-    rf'^  File "(?:{re.escape(__file__.rpartition("/")[0])}/|<frozen runpy>).*\n?'
+    rf'^  File "(?:{re.escape(__file__.rsplit("/", 2)[0])}/|<frozen (?:runpy|importlib)).*\n?'
     r"|^Extension modules: .*\n?",
     re.MULTILINE,
 )

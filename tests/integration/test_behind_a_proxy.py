@@ -89,7 +89,7 @@ async def test_no_answer_leads_from_https_to_plain_http(
     door = make_door(memory_store, clock)
     for proxies in (KNOWN, ()):
         async with at(door, proxies) as browser:
-            for path in ("/queue/", "/boards/x/", "/me", "/api/v1/leaderboards/"):
+            for path in ("/queue/", "/boards/x/", "/me", "/api/v1/leaderboards/", "/eval/stats/"):
                 there = (await browser.get(path)).headers.get("Location", "")
                 assert not there.startswith("http:"), path
 

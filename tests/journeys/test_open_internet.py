@@ -137,7 +137,9 @@ def test_a_stranger_asks_for_pages_without_end(url: str, path: str) -> None:
 
 def test_an_answer_says_what_it_is_and_nothing_of_a_strangers_host(url: str) -> None:
     sent = who("192.0.2.8", Host="evil.test")
-    for path in ("/", "/docs", "/queue/", "/none", "/api/v1/leaderboards", "/popcorn/leaderboards"):
+    pages = ("/", "/docs", "/queue/", "/none")
+    apis = ("/api/v1/leaderboards/", "/popcorn", "/popcorn/leaderboards", "/eval/health/")
+    for path in pages + apis:
         answer = httpx.get(f"{url}{path}", headers=sent)
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["strict-transport-security"]

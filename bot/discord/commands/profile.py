@@ -169,6 +169,7 @@ class DeletionOfAccount(discord.ui.Modal, title="Delete your account"):
                 "Your account is deleted: sources, reports, tokens and settings. Scores stay as "
                 "those of a deleted account. Messages in channels and the audit log stay."
             )
+            answer.unsent = None  # nothing is stored of a deleted account
             for thread in threads:
                 with suppress(discord.HTTPException):
                     await interaction.client.http.delete_channel(int(thread))

@@ -72,7 +72,7 @@ class OwnChecks:
         return await self.store.publications.add(new)
 
     async def choose_grader(self, caller: Viewer, number: int, grader: Grader) -> PublicationId:
-        """Check the zip of the caller's own check again, under this grader if it was undecided."""
+        """Check the zip of the caller's own check again, this grader for the undecided board."""
         summary = await self._own(caller, number)
         check, request = Check.of(summary), REQUEST.validate_json(summary.wish)
         if not check.can_choose or check.outcome is None:

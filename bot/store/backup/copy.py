@@ -29,7 +29,7 @@ SETTINGS = {"client_connection_check_interval": "1s"}
 """How often Postgres checks whether this process still runs; if not, it releases the locks."""
 RECORD = "schema_migrations"
 """Its rows are in the manifest: they determine which tables there are."""
-EMPTIED = frozenset({"interactions", "questions"})
+EMPTIED = frozenset({"interactions", "questions", "unsent_outcomes"})
 """Tables backed up without rows: they contain secrets, and requests that must not be repeated."""
 
 

@@ -141,7 +141,8 @@ def _run(session: EvaluationSession, phase: _Phase, order: Program, result: Grad
     pairs = zip(phase.cases, reported, strict=False)
     result.cases += [_result(phase.kind, *pair) for pair in pairs]
     result.cases += [skipped(phase.kind, case) for case in phase.cases[len(reported) :]]
-    session.report_progress(stage, total, total)
+    if result.passed:
+        session.report_progress(stage, total, total)
 
 
 def _watched(session: EvaluationSession, order: Program, printed: bytearray) -> WatchedProgram:

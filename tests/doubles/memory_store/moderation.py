@@ -136,10 +136,13 @@ class MemoryAudit:
         self._tables = tables
 
     async def record(self, actor: PersonId | None, action: str, subject: str, reason: str) -> None:
-        key = (AUDIT_REQUEST.get(), action, subject)
-        if key not in self._tables.audited or key[0] is None:
-            self._tables.audited.add(key)
-            self._tables.decided(actor, action, subject, reason)
+        request, tables = AUDIT_REQUEST.get(), self._tables
+        last = next((each for each in reversed(tables.audit) if each.subject == subject), None)
+        before = None if last is None else (last.action, tables.audit_requests.get(last.id))
+        if request is not None and before == (action, request):
+            return
+        tables.decided(actor, action, subject, reason)
+        tables.audit_requests[tables.audit[-1].id] = request
 
     async def rows(
         self, limit: int = 100, skip: int = 0, before: AuditId | None = None

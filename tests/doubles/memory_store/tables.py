@@ -189,7 +189,7 @@ class Tables:
     tallied: list[tuple[Job, StoredEvaluation]] = field(default_factory=list)
     lost_leases: Counter[str] = field(default_factory=Counter)
     audit: list[AuditEntry] = field(default_factory=list)
-    audited: set[tuple[str | None, str, str]] = field(default_factory=set)
+    audit_requests: dict[AuditId, str | None] = field(default_factory=dict)
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
     _moves: Iterator[int] = field(default_factory=lambda: count(1))
 

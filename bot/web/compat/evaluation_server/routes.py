@@ -132,8 +132,11 @@ _ROUTES = [
     Route("/stats", stats, methods=["GET"]),
     Route("/admin/cleanup-jobs", cleanup, methods=["POST"]),
     Route("/mcp", _Tools(), methods=["POST"]),
-    Route("/mcp/", _Tools(), methods=["POST"]),
 ]
+
+
+_ROUTER = Router(_ROUTES, redirect_slashes=False)
+"""Its own redirects would name the host that the client sent."""
 
 
 class SliceApp:
@@ -149,11 +152,12 @@ class SliceApp:
             StoreError: http.other_error,
             Exception: http.other_error,
         }
-        self._app = ExceptionMiddleware(Router(_ROUTES), handlers=handlers)
+        self._app = ExceptionMiddleware(_ROUTER, handlers=handlers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         root = scope.get("root_path", "") + self._prefix
-        path = f"{root}/" if scope["path"] == root else scope["path"]
+        path = scope["path"].rstrip("/")
+        path = f"{root}/" if path == root else path
         await self._app({**scope, "root_path": root, "path": path}, receive, send)
 
 

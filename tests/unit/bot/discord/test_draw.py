@@ -152,7 +152,7 @@ def test_a_line_of_a_diff_that_a_phone_would_break_goes_on_under_the_same_sign()
     inside = draft.content.split("```diff\n")[1].removesuffix("\n```").splitlines()
     assert inside == [
         "--- now/description",
-        "+Quickly double every element of a",
+        "+Quickly double every element of a ",
         "+  vector of `size` numbers.",
         " same",
     ]

@@ -74,6 +74,8 @@ async def test_a_limit_that_knows_its_end_says_after_how_many_seconds_it_lifts()
     [
         ("/queue/?a=1&b=%20", "/queue?a=1&b=%20"),
         ("//queue//", "/queue"),
+        ("//queue", None),
+        ("/popcorn", "/popcorn/"),
         ("/api/v1/queue/", "/api/v1/queue"),
         ("/queue/%0d%0ax/", None),
         ("//evil.example.org/", None),

@@ -45,6 +45,8 @@ def test_after_a_native_crash_the_log_has_the_frames_of_the_submission_alone() -
         "Current thread 0x1 (most recent call first):\n"
         '  File "/home/job/submission.py", line 3 in custom_kernel\n'
         f'  File "{harness}/candidate/program.py", line 9 in call\n'
+        f'  File "{harness.parent}/languages/python.py", line 9 in build\n'
+        '  File "<frozen importlib._bootstrap_external>", line 940 in exec_module\n'
         '  File "<frozen runpy>", line 88 in _run_code\n\n'
         "Extension modules: torch._C (total: 1)\n"
     )
