@@ -216,6 +216,7 @@ async def edited(radia: Person) -> None:
     page = radia.page
     await radia.link("Fix and resubmit").click()
     await expect(page.locator("#editor .cm-failed")).to_have_text("    output.copi_(source)")
+    await expect(page.locator("[data-send]")).to_be_in_viewport(ratio=1)
     await radia.look()
     await page.locator("#editor .cm-content").focus()
     await page.keyboard.press("Shift+End")
