@@ -169,8 +169,9 @@ async def _own_choices(
 
 
 def _numbered_choices(names: Mapping[int, str], typed: str) -> list[app_commands.Choice[int]]:
-    """Return suggestions for the numbers that begin as typed."""
+    """Return suggestions for the numbers that begin as typed, first the one that is typed whole."""
     fitting = [number for number in names if str(number).startswith(typed)]
+    fitting.sort(key=lambda number: str(number) != typed)
     return [
         app_commands.Choice(name=names[number][:_CHOICE_LENGTH], value=number)
         for number in fitting[:MOST_CHOICES]

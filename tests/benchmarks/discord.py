@@ -80,10 +80,10 @@ async def typed(person: Person) -> float:
 
 
 async def typed_number(person: Person, number: int) -> float:
-    """Seconds until an admin who types a submission's number sees its person."""
+    """Seconds until an admin who types a number sees the newest submissions that begin so."""
     began = time.perf_counter()
-    (first, *_) = await person.autocomplete("admin disqualify", "id", str(number))
-    assert first["value"] == number
+    found = await person.autocomplete("admin disqualify", "id", str(number))
+    assert all(str(each["value"]).startswith(str(number)) for each in found)
     return time.perf_counter() - began
 
 

@@ -96,3 +96,8 @@ async def test_languages_are_read_once_for_everyone_and_only_of_visible_boards(
     shown.clear()
     assert await options.languages(people[0], "") == []
     assert len(calls) == 1
+
+
+def test_the_number_that_is_typed_whole_comes_first() -> None:
+    names = {112: "#112", 11: "#11", 1: "#1", 2: "#2"}
+    assert [each.value for each in options._numbered_choices(names, "1")] == [1, 112, 11]
