@@ -242,7 +242,8 @@ async def test_a_form_of_an_ended_session_keeps_what_was_typed(
         await page.get_by_role("radio", name="Test only the tests, without timing").check()
         other = await page.context.new_page()
         await other.goto("/me")
-        await other.get_by_role("button", name="Sign out", exact=True).click()
+        async with other.expect_navigation():
+            await other.get_by_role("button", name="Sign out", exact=True).click()
         async with joan.faults.expecting(page, "401 (Unauthorized)"):
             await joan.button("Submit").click()
         await expect(page.get_by_role("alert")).to_contain_text("Nothing was sent")
