@@ -172,10 +172,9 @@ def _wrapped(diff: str) -> str:
     if len(diff) > _BLOCK:
         return diff
     lines: list[str] = []
-    for line_ in diff.split("\n"):
-        whole = len(line_) <= _DIFF_COLUMNS + 1 or line_.startswith(_HEADS)
-        parts = [line_[1:]] if whole else _WRAPPER.wrap(line_[1:])
-        lines += [f"{line_[:1]}{part}" for part in parts]
+    for each in diff.split("\n"):
+        is_whole = len(each) <= _DIFF_COLUMNS + 1 or each.startswith(_HEADS)
+        lines += [each] if is_whole else [each[0] + part for part in _WRAPPER.wrap(each[1:])]
     wrapped = "\n".join(lines)
     return wrapped if len(wrapped) <= _BLOCK else diff
 

@@ -3,6 +3,7 @@
 Also how far the kernels of a profile used the GPU.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -78,12 +79,17 @@ def measured_cases(evaluation: Evaluation) -> Iterator[tuple[int, CaseResult, Me
             yield number, case, case.measurement
 
 
+def _rounded_up(share: float) -> str:
+    """Return a share in percent that is never below it: 15.2 % is not the 15 % that rank."""
+    return f"{math.ceil(100 * share - 1e-9)}%"
+
+
 def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
     """Yield why a passed ranked run on the CPU is not ranked, if its times are too noisy."""
     noisy = too_noisy(evaluation)
     yield from combined_line(
         [
-            (number, case.spec, f"± {measured.half_width_ns / measured.time_ns:.0%}")
+            (number, case.spec, f"± {_rounded_up(measured.half_width_ns / measured.time_ns)}")
             for number, case, measured in measured_cases(evaluation)
             if case in noisy
         ],

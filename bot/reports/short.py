@@ -76,7 +76,7 @@ def _job_blocks(
         yield from _failure(evaluation, source)
     yield from compared_lines(job)
     yield from _time_notes(evaluation, place)
-    yield from (Text(line, Tone.BAD) for line in noisy_lines(evaluation))
+    yield from map(Text, noisy_lines(evaluation))
     counts = _passed_words(evaluation)
     details = [counts] if counts else []
     for each in (*details, *submission.short_notes(evaluation)):
@@ -96,10 +96,10 @@ def _verdict(evaluation: Evaluation) -> Text:
         where = f" in {case.kind} {number} of {total}"
     elif evaluation.stage is not None and evaluation.verdict is not Verdict.BUILD_FAILED:
         where = f" (stage: {evaluation.stage})"
-    words = submission.VERDICT_WORDS[evaluation.verdict]
-    tone = Tone.GOOD if evaluation.stage is None else Tone.BAD
-    run = evaluation.mode if tone is Tone.GOOD else f"in a {evaluation.mode} run"
-    return Text(f"{words}{where}, {run} on {evaluation.gpu}", tone)
+    words = submission.in_words(evaluation)
+    runs = {Tone.GOOD: f", {evaluation.mode}", Tone.BAD: f", in a {evaluation.mode} run"}
+    run = runs.get(words.tone, "")  # a run that is too noisy to be ranked says so itself
+    return Text(f"{words.text}{where}{run} on {evaluation.gpu}", words.tone)
 
 
 def _failed(evaluation: Evaluation) -> list[tuple[int, CaseResult]]:

@@ -93,7 +93,7 @@ def result_blocks(evaluation: Evaluation, cost: float | None = None) -> list[Blo
         for case in evaluation.cases
         if case.message and case.message != evaluation.message
     ]
-    blocks += [Text(line, Tone.BAD) for line in noisy_lines(evaluation)]
+    blocks += map(Text, noisy_lines(evaluation))
     blocks += [Text(line, Tone.QUIET) for line in (*short_notes(evaluation), *_runs(evaluation))]
     if evaluation.log:
         blocks.append(Log("submission output", evaluation.log))
@@ -124,7 +124,7 @@ def _build_and_profile_lines(evaluation: Evaluation) -> Iterator[str]:
 def verdict_line(evaluation: Evaluation) -> Text:
     """Return the verdict, the stage that failed, and the evaluation's duration."""
     where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
-    words = _in_words(evaluation)
+    words = in_words(evaluation)
     passed = evaluation.verdict is Verdict.PASSED
     run = f", {evaluation.mode}" if passed else f", in a {evaluation.mode} run"
     run = "" if words.tone is Tone.PLAIN else run
@@ -132,7 +132,7 @@ def verdict_line(evaluation: Evaluation) -> Text:
     return Text(f"{words.text}{where}{run} on {evaluation.gpu}, {total}", words.tone)
 
 
-def _in_words(evaluation: Evaluation) -> Text:
+def in_words(evaluation: Evaluation) -> Text:
     """Return the verdict, or that the run passed but is not ranked."""
     if evaluation.verdict is Verdict.PASSED and too_noisy(evaluation):
         return Text("passed, but too noisy to be ranked")
@@ -264,7 +264,7 @@ def job_line(progress: JobStatus) -> Text:
     """Return one job in a few words, such as `CPU: timing 2/5`."""
     job = progress.job
     if progress.evaluation is not None:
-        verdict = _in_words(progress.evaluation)
+        verdict = in_words(progress.evaluation)
         return Text(f"{job.gpu}: {verdict.text}", verdict.tone)
     match job.state:
         case JobState.QUEUED:
@@ -284,7 +284,7 @@ def job_line(progress: JobStatus) -> Text:
 
 def outcome(progress: SubmissionStatus) -> Text:
     """Return the first verdict other than passed, else the submission's state, in few words."""
-    ended = [_in_words(each.evaluation) for each in progress.jobs if each.evaluation is not None]
+    ended = [in_words(each.evaluation) for each in progress.jobs if each.evaluation is not None]
     failed = [each for each in ended if each.tone is Tone.BAD]
     if failed or (ended and progress.state is SubmissionState.FINISHED):
         return (failed or ended)[0]

@@ -100,15 +100,13 @@ class OwnChecks:
 
     async def get(self, viewer: Viewer, number: int) -> Check:
         """Return the viewer's own check, or any for an admin; UserError if there is none."""
-        return Check.of(
-            await own_publication(self.store, viewer, self.front_end, PublicationId(number))
-        )
+        asked = PublicationId(number)
+        return Check.of(await own_publication(self.store, viewer, self.front_end, asked))
 
     async def of(self, person: PersonId) -> tuple[Check, ...]:
         """Return a person's checks, newest first."""
-        return tuple(
-            map(Check.of, await self.store.publications.summaries_of(self.front_end, person))
-        )
+        found = await self.store.publications.summaries_of(self.front_end, person)
+        return tuple(map(Check.of, found))
 
     async def cancel(self, viewer: Viewer, number: int) -> Check:
         """Cancel the viewer's own check, or any as an admin; UserError if it is too late."""
@@ -125,10 +123,8 @@ class OwnChecks:
     async def _require_room(self, person: PersonId) -> None:
         checks = await self.store.publications.summaries_of(self.front_end, person)
         if sum(each.ended_at is None for each in checks) >= MOST_OPEN:
-            message = (
-                f"{MOST_OPEN} of your tasks are being checked already; wait until one check ends"
-            )
-            raise UserError("too-many-checks", message)
+            words = "of your tasks are being checked already; wait until one check ends"
+            raise UserError("too-many-checks", f"{MOST_OPEN} {words}")
 
 
 def _zip_gone() -> UserError:

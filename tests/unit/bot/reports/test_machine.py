@@ -65,6 +65,11 @@ def test_a_time_that_is_too_noisy_to_be_ranked_says_what_that_means() -> None:
     )
 
 
+def test_a_time_that_is_hardly_too_noisy_does_not_read_as_if_it_could_be_ranked() -> None:
+    (note,) = _notes(make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6, 0.152e6)))
+    assert "± 16%, and a rank needs ± 15% or less" in note
+
+
 def test_a_speed_up_has_its_interval_and_calls_left_out_are_counted() -> None:
     found = Ratio(ratio=0.8, half_width=0.02, rounds=5)
     changes = {"vs_reference": found, "left_out": 3, "samples": ((1e6,) * 7,)}

@@ -202,3 +202,12 @@ def test_several_benchmarks_are_listed_with_their_times() -> None:
     blocks = short_report(status(make_evaluation(cases=timed, mode=Mode.BENCHMARK))).blocks
     (table,) = (block for block in blocks if isinstance(block, Table))
     assert table.rows == (("size: 1", "1.000 µs ± 0.002"), ("size: 2", "2.000 µs ± 0.002"))
+
+
+def test_a_run_that_is_too_noisy_to_be_ranked_is_neither_a_rank_nor_a_failure() -> None:
+    noisy = make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6, 0.23e6))
+    blocks = short_report(status(make_evaluation(cases=(noisy,)))).blocks
+    assert blocks[0] == Text("passed, but too noisy to be ranked on CPU")
+    tones = [each.tone for each in blocks if isinstance(each, Text)]
+    assert not {Tone.GOOD, Tone.BAD} & set(tones)
+    assert "too noisy here: ± 23%" in " ".join(texts(blocks))
