@@ -118,5 +118,5 @@ async def own_submission(store: Store, viewer: Viewer, submission_id: Submission
 def _unknown(submission_id: SubmissionId) -> UserError:
     return UserError(
         "unknown-submission",
-        f"there is no submission {submission_id}; look up the number in your history",
+        f"there is no submission {submission_id}; check the number",
     )

@@ -64,7 +64,7 @@ async def _close(dsn: str) -> None:
     ("arguments", "words"),
     [
         (("show", "identiy"), "no board named 'identiy'; did you mean identity?"),
-        (("show", "999"), "there is no submission 999; look up the number in your history"),
+        (("show", "999"), "there is no submission 999; check the number"),
         (("cancel", "999"), "there is no submission 999"),
         (("show", "identity", "--gpu", "L4"), "no GPU type named 'L4'; available: CPU"),
         (("task", "publish", IDENTITY, "--name", "two words"), "is not a valid leaderboard name"),

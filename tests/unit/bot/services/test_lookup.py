@@ -26,7 +26,7 @@ async def test_what_is_there_is_found(place: Place) -> None:
 async def test_what_is_not_there_is_refused_with_what_to_do(place: Place) -> None:
     with pytest.raises(UserError, match="did you mean vectoradd") as board:
         await find_board(place.store, Viewer(place.ada), "vectorad")
-    with pytest.raises(UserError, match="look up the number") as submission:
+    with pytest.raises(UserError, match="check the number") as submission:
         await find_submission(place.store, SubmissionId(99))
     assert (board.value.code, submission.value.code) == ("unknown-board", "unknown-submission")
 
