@@ -11,6 +11,7 @@ import structlog
 from fastapi import FastAPI
 
 from bot.app.logs import log_to
+from bot.web import middleware
 from bot.web.app import build
 from bot.web.middleware import REQUEST_ID
 from tests.doubles.agents import make_door
@@ -77,7 +78,10 @@ async def test_a_bug_has_an_id_too_and_is_logged_with_it(app: FastAPI, tmp_path:
     assert answered["status"] == 500
 
 
-async def test_reading_what_is_there_or_not_leaves_no_line(app: FastAPI, tmp_path: Path) -> None:
+async def test_reading_what_is_there_or_not_leaves_no_line(
+    app: FastAPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(middleware, "SLOW_S", 1000.0)
     log_to(tmp_path / "podium.log")
     first, second = [await asked(app, "GET", path) for path in ("/healthz", "/nothing")]
     assert first.headers[REQUEST_ID] != second.headers[REQUEST_ID]
