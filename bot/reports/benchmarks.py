@@ -8,6 +8,7 @@ from bot.domain.reference_times import OtherRun, OtherTimes, Times, Work
 from bot.domain.scoring import ScoreValue, judged
 from bot.domain.times import describe_speed_up, show_factor, show_rate, speed_up_of
 from bot.reports.figures import Histogram, Scale, histogram
+from bot.reports.machine import medians_in_words
 from runners.contract.evaluation import SLOWER_MOST, CaseKind, CaseResult, Measurement, StopReason
 
 _SCALE_MARGIN = 1.15
@@ -38,6 +39,11 @@ class Benchmark:
     def stopped(self) -> str:
         """Return why there were no more rounds, in words."""
         return _STOPPED[self.measured.stop_reason]
+
+    @property
+    def medians(self) -> str:
+        """Return the median of each of the first rounds, in words."""
+        return medians_in_words(self.measured.samples)
 
     @property
     def speed_up(self) -> str:
@@ -105,17 +111,16 @@ Timed = Sequence[tuple[int, str, ScoreValue]]
 """The number, the spec and the time of each benchmark."""
 
 
-def benchmark_table(timed: Timed, found: OtherTimes) -> BenchmarkTable | None:
-    """Return the table of the benchmarks; None if there is nothing to compare them with."""
+def benchmark_table(timed: Timed, found: OtherTimes) -> BenchmarkTable:
+    """Return the table of the benchmarks, next to the other runs that have any of them."""
+    specs, known = {spec for _, spec, _ in timed}, found.work or {}
+    others = tuple(each for each in found.others if specs & each.times.keys())
     ratios = [
         other.times[spec].time_ns / value.time_ns
-        for other in found.others
+        for other in others
         for _, spec, value in timed
         if spec in other.times
     ]
-    known = found.work or {}
-    if not timed or not (ratios or any(each.floor_ns for each in known.values())):
-        return None
     low, high = min([1.0, *ratios]) / _SCALE_MARGIN, max([1.0, *ratios]) * _SCALE_MARGIN
     scale = Scale(low, high, logarithmic=True)
     rows = tuple(
@@ -125,14 +130,14 @@ def benchmark_table(timed: Timed, found: OtherTimes) -> BenchmarkTable | None:
             value,
             {
                 each.name: _against(value, each.times[spec], scale)
-                for each in found.others
+                for each in others
                 if spec in each.times
             },
             _share(value, known.get(spec)),
         )
         for number, spec, value in timed
     )
-    return BenchmarkTable(rows, found.others, scale(1.0), show_factor(low), show_factor(high))
+    return BenchmarkTable(rows, others, scale(1.0), show_factor(low), show_factor(high))
 
 
 def _against(value: ScoreValue, other: ScoreValue, scale: Scale) -> OtherRunMark:
@@ -253,7 +258,7 @@ class BenchmarkReport:
     """The benchmarks of one run, next to those of others, and their roofline."""
 
     benchmarks: tuple[Benchmark, ...]
-    table: BenchmarkTable | None
+    table: BenchmarkTable
     roofline: Roofline | None
 
 

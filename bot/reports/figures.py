@@ -10,6 +10,8 @@ from bot.domain.scoring import Standing
 
 _LOGARITHMIC_FROM = 4.0
 """Times that differ by more than this factor use a logarithmic scale."""
+_FEW = 8
+"""With fewer samples than this, a histogram shows all."""
 _MARGIN = 0.03
 
 
@@ -138,14 +140,15 @@ def histogram(
 ) -> Histogram | None:
     """Return the distribution of samples with the marks on its scale; None without samples.
 
-    The scale ends at the slowest hundredth, so that one slow sample does not compress all others.
-    It is logarithmic if its ends are far apart.
+    The scale leaves out slow samples, but at most a hundredth of all or the slowest one, that would
+    more than double it. It is logarithmic if its ends are far apart.
     A sample minus its calibration may be negative on a busy CPU; it is drawn as 0.
     """
     ordered = sorted(max(each, 0.0) for each in samples if math.isfinite(each))
     if not ordered:
         return None
-    cut = ordered[min(len(ordered) - 1, math.ceil(0.99 * len(ordered)))]
+    usual = ordered[-1 - max(1, len(ordered) // 100)] if len(ordered) >= _FEW else ordered[-1]
+    cut = max(each for each in ordered if each - ordered[0] <= 2 * (usual - ordered[0]))
     marked = [value for _, value in marks]
     low, high = min([ordered[0], *marked]), max([cut, *marked])
     if low == high:

@@ -1,17 +1,22 @@
 """Where an evaluation ran: machine, GPU, load and its effect on times, and the sandbox.
 
-Also how far the kernels of a profile used the GPU.
+Also its raw runs, what the compiler reported, and how far the kernels of a profile used the GPU.
 """
 
 import math
 import re
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from bot.domain.noise import too_noisy
 from bot.domain.status import numbered
-from bot.domain.times import describe_speed_up, speed_up_of
+from bot.domain.times import describe_speed_up, show_time, speed_up_of
 from runners.contract.comparison import NOISY_MOST
 from runners.contract.evaluation import CaseResult, Environment, Evaluation, Isolation, Measurement
+from runners.contract.launch import Compiled
+
+SHOWN = 8
+"""The most rounds whose medians, and kernels whose occupancy, are shown."""
 
 
 def machine_lines(evaluation: Evaluation) -> Iterator[str]:
@@ -79,9 +84,30 @@ def measured_cases(evaluation: Evaluation) -> Iterator[tuple[int, CaseResult, Me
             yield number, case, case.measurement
 
 
-def _rounded_up(share: float) -> str:
-    """Return a share in percent that is never below it: 15.2 % is not the 15 % that rank."""
-    return f"{math.ceil(100 * share - 1e-9)}%"
+def _variation(share: float) -> str:
+    """Return a share in percent, rounded up: 15.2 % is not the 15 % that rank."""
+    return f"varies by {math.ceil(100 * share - 1e-9)}%"
+
+
+def run_lines(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the raw runs of each benchmark: number, spread, and the median of each round."""
+    for case in evaluation.cases:
+        rounds = () if case.measurement is None else case.measurement.samples
+        every = sorted(sample for each in rounds for sample in each)
+        if every:
+            claimed = case.measurement is not None and case.measurement.claimed_ns is not None
+            clock = " by the submission's own clock" if claimed else ""
+            yield (
+                f"{case.spec}: {len(every)} runs{clock}, {show_time(max(0.0, every[0]))} to"
+                f" {show_time(max(0.0, every[-1]))}; median per round: {medians_in_words(rounds)}"
+            )
+
+
+def medians_in_words(rounds: Sequence[Sequence[float]]) -> str:
+    """Return the medians of the first rounds, and how many more there are."""
+    medians = [show_time(max(0.0, median(each))) for each in rounds if each]
+    more = f" and {len(medians) - SHOWN} more" if len(medians) > SHOWN else ""
+    return f"{', '.join(medians[:SHOWN])}{more}"
 
 
 def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
@@ -89,12 +115,12 @@ def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
     noisy = too_noisy(evaluation)
     yield from combined_line(
         [
-            (number, case.spec, f"± {_rounded_up(measured.half_width_ns / measured.time_ns)}")
+            (number, case.spec, _variation(measured.half_width_ns / measured.time_ns))
             for number, case, measured in measured_cases(evaluation)
             if case in noisy
         ],
-        f"too noisy here: {{}}, and a rank needs ± {NOISY_MOST:.0%} or less. The result is kept and"
-        " is no failure, but is not ranked; submit again when the runner's machine is less busy",
+        f"too noisy here: {{}}, and a rank needs {NOISY_MOST:.0%} or less. The result is kept and "
+        "is no failure, but is not ranked; submit again when the runner's machine is less busy",
     )
 
 
@@ -122,6 +148,19 @@ def turn_lines(evaluation: Evaluation) -> Iterator[str]:
     )
 
 
+def compiled_line(compiled: Compiled) -> str:
+    """Return what the compiler reported about a kernel of device code, in one line."""
+    stores, loads = compiled.spill_stores, compiled.spill_loads
+    spills = (
+        f"{stores} bytes stored and {loads} loaded in spills" if stores or loads else "no spills"
+    )
+    constant = "" if compiled.constant is None else f", {compiled.constant} of constant"
+    return (
+        f"kernel: {compiled.registers} registers, {spills}, {compiled.shared} bytes of static "
+        f"shared memory, {compiled.stack} of local{constant}"
+    )
+
+
 _KERNEL = re.compile(
     r"^  (?P<name>\S.*?) \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\), Context \d+, Stream "
 )
@@ -133,7 +172,7 @@ _PERCENT = re.compile(
 _NAME_MOST = 80
 
 
-def kernel_lines(log: str, most: int) -> Iterator[str]:
+def kernel_lines(log: str, most: int = SHOWN) -> Iterator[str]:
     """Yield a line for each of the first `most` kernels whose occupancy is in a profile's log."""
     kernels: list[tuple[str, dict[str, str]]] = []
     for line in log.splitlines():

@@ -36,7 +36,7 @@ _COLUMNS = (Column("rank", numeric=True), Column("who"), Column("time", numeric=
 _CLAIMED = Column("claimed", numeric=True)
 _VS_FIRST = Column("vs first", numeric=True)
 _VS_REFERENCE = Column("vs reference", numeric=True)
-_LIGHT = (Column("of speed of light", numeric=True),)
+_LIGHT = (Column("speed of light", numeric=True),)
 _MARK = "*"
 """Marks a time that the judge's clock does not confirm."""
 _OWN_RUN_MARK = "~"

@@ -1,11 +1,10 @@
 """A submission: the state of each of its jobs, the results of its evaluations, and its profile."""
 
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
 from itertools import groupby
-from statistics import median
 
 from bot.domain.costs import gpu_time_line
 from bot.domain.ids import SubmissionId
@@ -21,10 +20,12 @@ from bot.reports.confirmations import compared_lines
 from bot.reports.machine import (
     Noted,
     combined_line,
+    compiled_line,
     kernel_lines,
     machine_lines,
     measured_cases,
     noisy_lines,
+    run_lines,
     turn_lines,
 )
 from runners.contract.evaluation import (
@@ -36,7 +37,6 @@ from runners.contract.evaluation import (
     Timing,
 )
 from runners.contract.files import EvaluationFile
-from runners.contract.launch import Compiled
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
@@ -60,12 +60,12 @@ IN_PROCESS = (
     "verified neither times nor outputs"
 )
 
-SHOWN = 8
-"""The most rounds whose medians, and kernels whose occupancy, are shown."""
 _CASE_COLUMNS = (
     Column("case"), Column("arguments"), Column("status"), Column("time", numeric=True),
     Column("claimed", numeric=True), Column("rounds", numeric=True),
 )  # fmt: skip
+_UNTIMED = 3
+"""How many of these columns are shown if no case was timed."""
 
 
 def evaluation_report(
@@ -76,29 +76,53 @@ def evaluation_report(
     return Report(title or f"{evaluation.task} on {evaluation.gpu}", blocks)
 
 
+def blocks_around_benchmarks(
+    evaluation: Evaluation, cost: float | None
+) -> tuple[list[Block], list[Block]]:
+    """Return what stands above a page's own table and figures of the benchmarks, and below them."""
+    untimed = [each for each in numbered(evaluation.cases) if each[1].measurement is None]
+    notes = [*_ended_early(evaluation), *_build_and_profile_lines(evaluation)]
+    below = [*_cases(untimed), *_quiet(notes), *_log(evaluation), gpu_time(evaluation, cost)]
+    return _summary(evaluation), below + _machine_blocks(evaluation)
+
+
 def _machine_blocks(evaluation: Evaluation) -> list[Block]:
-    return [Text(line, Tone.QUIET) for line in machine_lines(evaluation)]
+    return _quiet(machine_lines(evaluation))
+
+
+def _quiet(lines: Iterable[str]) -> list[Block]:
+    return [Text(line, Tone.QUIET) for line in lines]
 
 
 def result_blocks(evaluation: Evaluation, cost: float | None = None) -> list[Block]:
     """Return everything in an evaluation except its machine and sandbox."""
+    notes = [*short_notes(evaluation), *run_lines(evaluation)]
+    details = [*_cases(numbered(evaluation.cases)), *_quiet(notes), *_log(evaluation)]
+    return [*_summary(evaluation), *details, gpu_time(evaluation, cost)]
+
+
+def _summary(evaluation: Evaluation) -> list[Block]:
+    """Return the verdict, and why it is not another one."""
     blocks: list[Block] = [verdict_line(evaluation)]
     if evaluation.message:
         blocks.append(Text(evaluation.message, _tone(evaluation.verdict)))
-    if evaluation.cases:
-        rows = tuple(_row(number, case) for number, case in numbered(evaluation.cases))
-        blocks.append(Table("cases", _CASE_COLUMNS, rows))
     blocks += [
         Text(f"{case.spec}: {case.message}", Tone.BAD)
         for case in evaluation.cases
         if case.message and case.message != evaluation.message
     ]
-    blocks += map(Text, noisy_lines(evaluation))
-    blocks += [Text(line, Tone.QUIET) for line in (*short_notes(evaluation), *_runs(evaluation))]
-    if evaluation.log:
-        blocks.append(Log("submission output", evaluation.log))
-    blocks.append(gpu_time(evaluation, cost))
-    return blocks
+    return [*blocks, *map(Text, noisy_lines(evaluation))]
+
+
+def _cases(cases: Iterable[tuple[int, CaseResult]]) -> list[Block]:
+    rows = [_row(number, case) for number, case in cases]
+    shown = len(_CASE_COLUMNS) if any(time for *_, time, _, _ in rows) else _UNTIMED
+    table = Table("cases", _CASE_COLUMNS[:shown], tuple(each[:shown] for each in rows))
+    return [table] if rows else []
+
+
+def _log(evaluation: Evaluation) -> list[Block]:
+    return [Log("submission output", evaluation.log)] if evaluation.log else []
 
 
 def gpu_time(evaluation: Evaluation, cost: float | None) -> Text:
@@ -114,7 +138,7 @@ def short_notes(evaluation: Evaluation) -> Iterator[str]:
 
 def _build_and_profile_lines(evaluation: Evaluation) -> Iterator[str]:
     if evaluation.mode is Mode.PROFILE:
-        yield from kernel_lines(evaluation.log, SHOWN)
+        yield from kernel_lines(evaluation.log)
     if evaluation.compiled is not None:
         yield compiled_line(evaluation.compiled)
     if evaluation.environment.timing is Timing.IN_PROCESS:
@@ -172,23 +196,6 @@ def _lifted(evaluation: Evaluation) -> Iterator[str]:
     )
 
 
-def _runs(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the raw runs of each benchmark: number, spread, and the median of each round."""
-    for case in evaluation.cases:
-        rounds = () if case.measurement is None else case.measurement.samples
-        every = sorted(sample for each in rounds for sample in each)
-        if every:
-            medians = [show_time(max(0.0, median(each))) for each in rounds if each]
-            claimed = case.measurement is not None and case.measurement.claimed_ns is not None
-            clock = " by the submission's own clock" if claimed else ""
-            more = f" and {len(medians) - SHOWN} more" if len(medians) > SHOWN else ""
-            yield (
-                f"{case.spec}: {len(every)} runs{clock}, {show_time(max(0.0, every[0]))} to"
-                f" {show_time(max(0.0, every[-1]))}; median per round:"
-                f" {', '.join(medians[:SHOWN])}{more}"
-            )
-
-
 def _tone(verdict: Verdict) -> Tone:
     return Tone.GOOD if verdict is Verdict.PASSED else Tone.BAD
 
@@ -203,19 +210,6 @@ def _row(number: int, case: CaseResult) -> tuple[str, ...]:
         show_score(value),
         "" if value.claimed_ns is None else show_time(value.claimed_ns),
         str(measured.rounds),
-    )
-
-
-def compiled_line(compiled: Compiled) -> str:
-    """Return what the compiler reported about a kernel of device code, in one line."""
-    stores, loads = compiled.spill_stores, compiled.spill_loads
-    spills = (
-        f"{stores} bytes stored and {loads} loaded in spills" if stores or loads else "no spills"
-    )
-    constant = "" if compiled.constant is None else f", {compiled.constant} of constant"
-    return (
-        f"kernel: {compiled.registers} registers, {spills}, {compiled.shared} bytes of static "
-        f"shared memory, {compiled.stack} of local{constant}"
     )
 
 

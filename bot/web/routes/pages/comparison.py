@@ -155,7 +155,7 @@ async def _benchmarks(
         timed = [(n, spec, value) for n, (spec, value) in enumerate(found.items(), start=1)]
         other = OtherRun("the other", before.get(gpu, {}), first.id)
         table = benchmark_table(timed, OtherTimes((other,)))
-        tables += [] if table is None else [(gpu, table)]
+        tables += [(gpu, table)] if table.others else []
     return tables
 
 

@@ -19,7 +19,13 @@ from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
 from bot.reports.profiles import Profile, profiles
 from bot.reports.standings import placement_lines, standing_line
-from bot.reports.submission import VERDICT_WORDS, archives, evaluation_report, job_line, outcome
+from bot.reports.submission import (
+    VERDICT_WORDS,
+    archives,
+    blocks_around_benchmarks,
+    job_line,
+    outcome,
+)
 from bot.services import comparison, standings, status
 from bot.services.comparison import other_times
 from bot.web import auth, rendering, sessions
@@ -36,10 +42,11 @@ _DOWNLOAD = {"Cache-Control": "private, no-store"}
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """The result on one GPU type: the report's blocks, and drawings."""
+    """The result on one GPU type: the report's blocks, above and below the drawings."""
 
     job: JobStatus
-    blocks: tuple[Block, ...] = ()
+    above: Sequence[Block] = ()
+    below: Sequence[Block] = ()
     timed: BenchmarkReport | None = None
     profiles: tuple[Profile, ...] = ()
 
@@ -112,11 +119,11 @@ async def _job_report(
 ) -> JobReport:
     if job.evaluation is None:
         return JobReport(job)
-    blocks = evaluation_report(job.evaluation, cost=job.cost).blocks
+    report = JobReport(job, *blocks_around_benchmarks(job.evaluation, job.cost))
     if not any(each.measurement for each in job.evaluation.cases):
-        return JobReport(job, blocks)
+        return report
     found = await other_times(context.store, viewer, reading, job.job.gpu)
-    return JobReport(job, blocks, benchmark_report(job.evaluation.cases, found))
+    return replace(report, timed=benchmark_report(job.evaluation.cases, found))
 
 
 async def _with_profiles(report: JobReport, files: Sequence[StoredFile]) -> JobReport:

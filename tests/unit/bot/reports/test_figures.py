@@ -67,8 +67,21 @@ def test_one_slow_sample_does_not_compress_the_others() -> None:
     found = histogram([100.0 + n / 100 for n in range(300)] + [10_000.0])
     assert found is not None
     assert found.high < 200
-    assert (found.count, found.beyond) == (301, 2)
+    assert (found.count, found.beyond) == (301, 1)
     assert max(bar.height for bar in found.bars) == 100
+
+
+def test_one_of_few_samples_is_left_out_of_the_scale_if_it_is_far_out() -> None:
+    found = histogram([100.0 + n for n in range(20)] + [900.0])
+    assert found is not None
+    assert (found.high, found.count, found.beyond) == (119.0, 21, 1)
+
+
+def test_a_scale_has_all_samples_if_none_of_them_is_far_out() -> None:
+    for samples in ([100.0 + n for n in range(20)], [100.0] * 15 + [200.0] * 5, [1.0, 1.1, 9.0]):
+        found = histogram(samples)
+        assert found is not None
+        assert (found.high, found.beyond) == (max(samples), 0)
 
 
 def test_the_ends_are_the_fastest_and_the_slowest_sample() -> None:

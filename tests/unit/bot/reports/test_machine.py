@@ -60,14 +60,15 @@ def test_a_time_that_is_too_noisy_to_be_ranked_says_what_that_means() -> None:
     noisy = make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6, 0.23e6))
     (note,) = _notes(noisy)
     assert note == (
-        "size: 1024: too noisy here: ± 23%, and a rank needs ± 15% or less. The result is kept and"
-        " is no failure, but is not ranked; submit again when the runner's machine is less busy"
+        "size: 1024: too noisy here: varies by 23%, and a rank needs 15% or less. The result is "
+        "kept and is no failure, but is not ranked; submit again when the runner's machine is less "
+        "busy"
     )
 
 
 def test_a_time_that_is_hardly_too_noisy_does_not_read_as_if_it_could_be_ranked() -> None:
     (note,) = _notes(make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6, 0.152e6)))
-    assert "± 16%, and a rank needs ± 15% or less" in note
+    assert "varies by 16%, and a rank needs 15% or less" in note
 
 
 def test_a_speed_up_has_its_interval_and_calls_left_out_are_counted() -> None:
@@ -89,7 +90,8 @@ def test_a_note_on_several_benchmarks_is_one_line_that_names_them() -> None:
     case = make_case(CaseKind.BENCHMARK, measurement=measured)
     quiet = make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6))
     noisy, speed_up, left_out = _notes(case, quiet, case)
-    assert noisy.startswith("too noisy here: benchmark 1 ± 23%; benchmark 3 ± 23%, and a rank")
+    noise = "benchmark 1 varies by 23%; benchmark 3 varies by 23%"
+    assert noisy.startswith(f"too noisy here: {noise}, and a rank")
     one = "1.25x (1.22 to 1.28)"
     assert speed_up == (
         f"vs reference, timed in turn with it: benchmark 1 {one}; benchmark 3 {one}"

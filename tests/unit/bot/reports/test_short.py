@@ -210,4 +210,4 @@ def test_a_run_that_is_too_noisy_to_be_ranked_is_neither_a_rank_nor_a_failure() 
     assert blocks[0] == Text("passed, but too noisy to be ranked on CPU")
     tones = [each.tone for each in blocks if isinstance(each, Text)]
     assert not {Tone.GOOD, Tone.BAD} & set(tones)
-    assert "too noisy here: ± 23%" in " ".join(texts(blocks))
+    assert "too noisy here: varies by 23%" in " ".join(texts(blocks))

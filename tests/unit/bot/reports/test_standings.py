@@ -128,7 +128,7 @@ def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> No
     entries = rank([make_score(1, 20_000.0), make_score(2, 10_000.0)])
     leaderboard = _standings(entries=entries, speed_of_light_ns=9_000.0)
     table = _tables(leaderboard)["standings"]
-    assert table.columns[4].name == "of speed of light"
+    assert table.columns[4].name == "speed of light"
     assert [row[4] for row in table.rows] == ["90%", "45%"]
     (words,) = (block for block in standings_report(leaderboard).blocks if isinstance(block, Text))
     assert words.text.startswith("speed of light 9.00 µs")

@@ -3,9 +3,9 @@
 import pytest
 
 from bot.reports.blocks import Log, Report, Table, Text, Tone
+from bot.reports.machine import compiled_line
 from bot.reports.submission import (
     VERDICT_WORDS,
-    compiled_line,
     evaluation_report,
     verdict_line,
 )
