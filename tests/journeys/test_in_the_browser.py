@@ -223,6 +223,10 @@ async def edited(radia: Person) -> None:
     await page.keyboard.type("    output.copy_(source)")
     await page.keyboard.press("Control+End")
     await page.keyboard.type("    return output")
+    await page.keyboard.press("Control+a")
+    await page.keyboard.type("x")  # over several lines, which the browser does with inline styles
+    await expect(page.locator("#editor .cm-line")).to_have_text(["x"])
+    await page.keyboard.press("Control+z")
     await page.wait_for_function(_HAS_DRAFT)
     await page.reload()
     await expect(page.get_by_text("Your draft was restored.")).to_be_visible()

@@ -81,6 +81,15 @@ const changed = EditorView.updateListener.of((update) => {
   saving = setTimeout(() => stored((storage) => (area.value === before ? storage.removeItem(key) : storage.setItem(key, area.value))), 300);
 });
 
+// Chromium's own replacement of several lines sets inline styles, which the page's policy refuses with a message.
+const overLines = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    const { from, to } = view.state.selection.main;
+    if (event.inputType !== "insertText" || event.data === null || to <= view.state.doc.lineAt(from).to) return false;
+    view.dispatch(view.state.update(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true }));
+    return true;
+  },
+});
 const send = () => {
   form.requestSubmit(button);
   return true;
@@ -96,7 +105,7 @@ const view = new EditorView({
       history(), lineNumbers(), indentOnInput(), bracketMatching(), highlightActiveLine(), highlightSelectionMatches(),
       indentUnit.of("    "), EditorState.tabSize.of(4), syntaxHighlighting(colors), look, changed, changes.of([]),
       place.dataset.lang === "cpp" ? cpp() : python(),
-      failing,
+      failing, overLines,
       EditorView.contentAttributes.of({ "aria-label": "Source", "aria-describedby": "keys", tabindex: "0" }),
     ],
   }),
