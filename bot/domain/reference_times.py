@@ -157,6 +157,8 @@ class OtherTimes:
 
     others: tuple[OtherRun, ...] = ()
     work: Mapping[str, Work] | None = None
+    task: TaskDefinition | None = None
+    """The task whose benchmarks they are; None if the viewer may not see its board."""
 
 
 def work_by_spec(task: TaskDefinition, gpu: str) -> dict[str, Work]:

@@ -162,6 +162,20 @@ def numbered(cases: Iterable[CaseResult]) -> Iterator[tuple[int, CaseResult]]:
         yield counts[case.kind], case
 
 
+def failed_cases(evaluation: Evaluation) -> list[tuple[int, CaseResult]]:
+    """Return the cases that failed, with their numbers."""
+    return [each for each in numbered(evaluation.cases) if each[1].status is CaseStatus.FAILED]
+
+
+def place_of_failure(evaluation: Evaluation) -> str:
+    """Return which case failed, such as ` in test 3 of 5`, or else which stage."""
+    for number, case in failed_cases(evaluation):
+        total = sum(each.kind is case.kind for each in evaluation.cases)
+        return f" in {case.kind} {number} of {total}"
+    known = evaluation.stage is None or evaluation.verdict is Verdict.BUILD_FAILED
+    return "" if known else f" (stage: {evaluation.stage})"
+
+
 def _disclosed_case(number: int, case: CaseResult) -> CaseResult:
     failed = case.status is CaseStatus.FAILED
     spec = f"{case.kind} {number}" if failed else case.spec

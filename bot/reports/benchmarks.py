@@ -5,11 +5,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.reference_times import OtherRun, OtherTimes, Times, Work
-from bot.domain.scoring import ScoreValue, judged
-from bot.domain.times import describe_speed_up, show_factor, show_rate, speed_up_of
+from bot.domain.scoring import ScoreValue, case_times, combine, judged, ranked_by
+from bot.domain.times import describe_speed_up, show_factor, show_rate, show_score, speed_up_of
 from bot.reports.figures import Histogram, Scale, histogram
 from bot.reports.machine import medians_in_words
-from runners.contract.evaluation import SLOWER_MOST, CaseKind, CaseResult, Measurement, StopReason
+from runners.contract.evaluation import (
+    SLOWER_MOST,
+    CaseKind,
+    CaseResult,
+    Evaluation,
+    Measurement,
+    StopReason,
+)
+from runners.contract.task import TaskDefinition
+from runners.contract.verdict import Verdict
 
 _SCALE_MARGIN = 1.15
 """The factor by which a scale extends beyond its outermost marks."""
@@ -260,18 +269,31 @@ class BenchmarkReport:
     benchmarks: tuple[Benchmark, ...]
     table: BenchmarkTable
     roofline: Roofline | None
+    combined: str
+    """By what the task ranks, and that time; empty for one benchmark."""
 
 
-def benchmark_report(cases: Sequence[CaseResult], found: OtherTimes) -> BenchmarkReport:
+def benchmark_report(evaluation: Evaluation, found: OtherTimes) -> BenchmarkReport:
     """Return what is drawn of a run's benchmarks."""
-    timed = benchmarks_of(cases)
+    timed = benchmarks_of(evaluation.cases)
     times = [(each.number, each.spec, each.value) for each in timed]
     others = tuple(
         each if each.submission else replace(each, times={**each.times, **_in_turn(timed)})
         for each in found.others
     )
     table = benchmark_table(times, replace(found, others=others))
-    return BenchmarkReport(timed, table, roofline(times, found.work))
+    return BenchmarkReport(
+        timed, table, roofline(times, found.work), _combined(evaluation, found.task)
+    )
+
+
+def _combined(evaluation: Evaluation, task: TaskDefinition | None) -> str:
+    if task is None or not (words := ranked_by(task)):
+        return ""
+    times = case_times(task, evaluation)
+    if evaluation.verdict is not Verdict.PASSED or len(times) != len(task.benchmarks):
+        return words
+    return f"{words}: {show_score(combine(task.ranking_by, times))}"
 
 
 def _in_turn(timed: Sequence[Benchmark]) -> Times:

@@ -14,7 +14,7 @@ from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.names import cut_name
 from bot.domain.records import StoredFile
 from bot.domain.scoring import ScoreValue, Standing, judged
-from bot.domain.status import JobStatus, SubmissionStatus, is_public, numbered
+from bot.domain.status import JobStatus, SubmissionStatus, failed_cases, is_public
 from bot.reports import submission
 from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import compared_lines, pending_table
@@ -28,8 +28,7 @@ from bot.reports.standings import (
     title_of_standings,
     vs_reference,
 )
-from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
-from runners.contract.verdict import Verdict
+from runners.contract.evaluation import CaseKind, CaseStatus, Evaluation
 
 RANKS = 10
 """How many ranks are on a page."""
@@ -69,7 +68,7 @@ def short_report(
 def _job_blocks(
     job: JobStatus, evaluation: Evaluation, place: Placement | None, source: str
 ) -> Iterator[Block]:
-    yield _verdict(evaluation)
+    yield submission.verdict_line(evaluation, with_total=False)
     if evaluation.stage is None:
         yield from _times(evaluation, place)
     else:
@@ -86,29 +85,9 @@ def _job_blocks(
     yield submission.gpu_time(evaluation, job.cost)
 
 
-def _verdict(evaluation: Evaluation) -> Text:
-    """Return the verdict with the failed case, such as `wrong answer in test 3 of 5, ...`."""
-    where = ""
-    failed = _failed(evaluation)
-    if failed:
-        number, case = failed[0]
-        total = sum(each.kind is case.kind for each in evaluation.cases)
-        where = f" in {case.kind} {number} of {total}"
-    elif evaluation.stage is not None and evaluation.verdict is not Verdict.BUILD_FAILED:
-        where = f" (stage: {evaluation.stage})"
-    words = submission.in_words(evaluation)
-    runs = {Tone.GOOD: f", {evaluation.mode}", Tone.BAD: f", in a {evaluation.mode} run"}
-    run = runs.get(words.tone, "")  # a run that is too noisy to be ranked says so itself
-    return Text(f"{words.text}{where}{run} on {evaluation.gpu}", words.tone)
-
-
-def _failed(evaluation: Evaluation) -> list[tuple[int, CaseResult]]:
-    return [each for each in numbered(evaluation.cases) if each[1].status is CaseStatus.FAILED]
-
-
 def _failure(evaluation: Evaluation, source: str) -> Iterator[Block]:
     """Yield the failed case, the message, and the line of the submission that it names."""
-    failed = _failed(evaluation)
+    failed = failed_cases(evaluation)
     for number, case in failed:
         named = f"{case.kind} {number}"
         arguments = "" if case.spec == named else f": {case.spec}"

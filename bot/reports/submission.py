@@ -12,7 +12,7 @@ from bot.domain.job import JobState
 from bot.domain.noise import too_noisy
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted, ended_early, judged
-from bot.domain.status import JobStatus, SubmissionStatus, cancel_words, numbered
+from bot.domain.status import JobStatus, SubmissionStatus, cancel_words, numbered, place_of_failure
 from bot.domain.submission import SubmissionState
 from bot.domain.times import show_score, show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
@@ -145,15 +145,13 @@ def _build_and_profile_lines(evaluation: Evaluation) -> Iterator[str]:
         yield IN_PROCESS
 
 
-def verdict_line(evaluation: Evaluation) -> Text:
-    """Return the verdict, the stage that failed, and the evaluation's duration."""
-    where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
-    words = in_words(evaluation)
-    passed = evaluation.verdict is Verdict.PASSED
-    run = f", {evaluation.mode}" if passed else f", in a {evaluation.mode} run"
-    run = "" if words.tone is Tone.PLAIN else run
-    total = f"{evaluation.wall_s:.1f} s in total"
-    return Text(f"{words.text}{where}{run} on {evaluation.gpu}, {total}", words.tone)
+def verdict_line(evaluation: Evaluation, *, with_total: bool = True) -> Text:
+    """Return the verdict, the case or the stage that failed, and the evaluation's duration."""
+    words, where = in_words(evaluation), place_of_failure(evaluation)
+    runs = {Tone.GOOD: f", {evaluation.mode}", Tone.BAD: f", in a {evaluation.mode} run"}
+    run = runs.get(words.tone, "")  # a run that is too noisy to be ranked says so itself
+    total = f", {evaluation.wall_s:.1f} s in total" if with_total else ""
+    return Text(f"{words.text}{where}{run} on {evaluation.gpu}{total}", words.tone)
 
 
 def in_words(evaluation: Evaluation) -> Text:
@@ -277,7 +275,9 @@ def job_line(progress: JobStatus) -> Text:
 
 
 def outcome(progress: SubmissionStatus) -> Text:
-    """Return the first verdict other than passed, else the submission's state, in few words."""
+    """Return why it is not ranked, a verdict other than passed, or its state, in few words."""
+    if progress.exclusion is not None:
+        return Text(progress.exclusion.kind.value, Tone.BAD)
     ended = [in_words(each.evaluation) for each in progress.jobs if each.evaluation is not None]
     failed = [each for each in ended if each.tone is Tone.BAD]
     if failed or (ended and progress.state is SubmissionState.FINISHED):

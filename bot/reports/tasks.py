@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from bot.domain.board import Board
+from bot.domain.scoring import ranked_by
 from bot.domain.tasks.bundle import TaskBundle, solutions
 from bot.domain.tasks.grading import not_run
 from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport, lint
@@ -148,6 +149,7 @@ def _diff(name: str, before: str, after: str) -> str:
 def task_report(board: Board, task: TaskDefinition) -> Report:
     """Return the description, the number of tests and benchmarks, and every file."""
     cases = f"{_count(len(task.tests), 'test')}, {_count(len(task.benchmarks), 'benchmark')}"
+    cases = "; ".join(filter(None, (cases, ranked_by(task))))
     shown = shown_files(task, board.name)
     files = (Attachment(name, text.encode()) for name, text in shown.items())
     unused = (
@@ -248,7 +250,7 @@ def upload_report(bundle: TaskBundle, parsed: ParsedTask) -> Report:
     )
     blocks: list[Block] = [
         Text(parsed.grading.why),
-        Text(f"{', '.join(counts)}; ranked by {task.ranking_by}"),
+        Text("; ".join(filter(None, (", ".join(counts), ranked_by(task))))),
     ]
     remarks = (each.message for each in lint(task, shipped))
     blocks += [Text(f"warning: {words}") for words in (*parsed.warnings, *remarks)]

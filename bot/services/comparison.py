@@ -172,7 +172,7 @@ async def other_times(store: Store, viewer: Viewer, run: SubmissionStatus, gpu: 
         return OtherTimes()
     task = (await task_version(store, submission.task_version)).definition
     others = [each async for each in _others(store, viewer.person, submission, gpu) if each.times]
-    return OtherTimes(tuple(others), work_by_spec(task, gpu))
+    return OtherTimes(tuple(others), work_by_spec(task, gpu), task)
 
 
 async def _others(

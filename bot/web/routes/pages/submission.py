@@ -123,7 +123,7 @@ async def _job_report(
     if not any(each.measurement for each in job.evaluation.cases):
         return report
     found = await other_times(context.store, viewer, reading, job.job.gpu)
-    return replace(report, timed=benchmark_report(job.evaluation.cases, found))
+    return replace(report, timed=benchmark_report(job.evaluation, found))
 
 
 async def _with_profiles(report: JobReport, files: Sequence[StoredFile]) -> JobReport:

@@ -11,7 +11,9 @@ from bot.reports.benchmarks import HEIGHT, WIDTH, benchmark_report, benchmark_ta
 from runners.contract.comparison import Ratio
 from runners.contract.evaluation import CaseKind
 from runners.contract.gpus import GPU_TYPES
-from tests.doubles.factories import make_case, make_measurement
+from runners.contract.task import RankingBy, Workload
+from runners.contract.verdict import Verdict
+from tests.doubles.factories import make_case, make_evaluation, make_measurement, make_task
 
 PEAK = GPU_TYPES["H100"].peak
 TIMED = ((1, "a", ScoreValue(1_000.0, 1.0)), (2, "b", ScoreValue(2_000.0, 1.0)))
@@ -39,10 +41,35 @@ def test_the_reference_has_the_time_that_it_had_in_turn_with_the_run_not_that_of
     ]
     times = {"a": ScoreValue(8_000.0, 1.0), "b": ScoreValue(3_000.0, 1.0)}
     others = (OtherRun("reference", times), OtherRun("first", times, SubmissionId(7)))
-    table = benchmark_report(cases, OtherTimes(others)).table
-    assert table is not None
+    table = benchmark_report(make_evaluation(cases=tuple(cases)), OtherTimes(others)).table
     factors = [[mark.factor for mark in row.against.values()] for row in table.rows]
     assert factors == [["2.0x", "8.0x"], ["3.0x", "3.0x"]]
+
+
+@pytest.mark.parametrize(
+    ("ranking_by", "verdict", "words"),
+    [
+        (
+            RankingBy.GEOM,
+            Verdict.PASSED,
+            "ranked by the geometric mean of its benchmarks' times: 2.000 µs",
+        ),
+        (RankingBy.MEAN, Verdict.PASSED, "ranked by the mean time of its benchmarks: "),
+        (RankingBy.LAST, Verdict.CRASHED, "ranked by the time of the last benchmark"),
+    ],
+)
+def test_of_several_benchmarks_the_time_that_ranks_is_told(
+    ranking_by: RankingBy, verdict: Verdict, words: str
+) -> None:
+    pair = tuple(Workload(args={"size": n}) for n in (1, 2))
+    task = make_task(benchmarks=pair, ranking_by=ranking_by)
+    cases = tuple(
+        make_case(CaseKind.BENCHMARK, spec=each.spec, measurement=make_measurement(time))
+        for each, time in zip(pair, (1_000.0, 4_000.0), strict=True)
+    )
+    found = make_evaluation(cases=cases, verdict=verdict)
+    assert benchmark_report(found, OtherTimes(task=task)).combined.startswith(words)
+    assert not benchmark_report(found, OtherTimes(task=make_task())).combined
 
 
 def test_the_speed_of_light_is_shown_only_if_memory_limits() -> None:

@@ -68,7 +68,7 @@ def test_a_failed_evaluation_names_stage_message_and_case() -> None:
             verdict=Verdict.WRONG_ANSWER, stage=Stage.TEST, message="no", cases=(failed,)
         )
     )
-    assert "wrong answer (stage: test)" in _texts(report)[0]
+    assert "wrong answer in test 1 of 1" in _texts(report)[0]
     assert "no" in _texts(report)
     assert "size: 16: 1 of 16 values differ" in _texts(report)
 
