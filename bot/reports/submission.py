@@ -10,7 +10,7 @@ from statistics import median
 from bot.domain.costs import gpu_time_line
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
-from bot.domain.noise import too_noisy
+from bot.domain.noise import TOO_NOISY, passed_too_noisy
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted, ended_early, judged
 from bot.domain.status import JobStatus, SubmissionStatus, cancel_words, numbered
@@ -134,8 +134,8 @@ def verdict_line(evaluation: Evaluation) -> Text:
 
 def in_words(evaluation: Evaluation) -> Text:
     """Return the verdict, or that the run passed but is not ranked."""
-    if evaluation.verdict is Verdict.PASSED and too_noisy(evaluation):
-        return Text("passed, but too noisy to be ranked")
+    if passed_too_noisy(evaluation):
+        return Text(TOO_NOISY)
     return Text(VERDICT_WORDS[evaluation.verdict], _tone(evaluation.verdict))
 
 
