@@ -246,8 +246,10 @@ create table evaluations (
     evaluation   text not null,
     at           timestamptz not null,
     used_s       double precision not null,
+    noisy        boolean not null default false,
     unique (submission, gpu)
 );
+comment on column evaluations.noisy is 'Whether it passed, but its time is too uncertain to be ranked; the rule is bot.domain.noise';
 comment on column evaluations.used_s is 'Seconds for which it had its GPUs, times their number';
 create index evaluations_recent on evaluations (at);
 comment on column evaluations.evaluation is
@@ -650,7 +652,7 @@ create table entrants (
 );
 comment on column entrants.attempts is 'How many scores count: those of submissions that are not excluded';
 comment on column entrants.best is 'Whose score has the lowest upper end of them, of equal ones the earlier; the rule is bot.domain.scoring';
-comment on column entrants.refused is 'The newest submission''s of those whose ranked evaluation did not pass';
+comment on column entrants.refused is 'The newest submission''s of those whose ranked evaluation did not pass or was too noisy';
 create index entrants_of_person on entrants (person);
 
 create view shown_names as
@@ -773,11 +775,11 @@ begin
 end $$;
 
 create trigger enter_refused after insert on evaluations
-    for each row when (new.verdict <> 'passed' and new.submission > 0)
+    for each row when ((new.verdict <> 'passed' or new.noisy) and new.submission > 0)
     execute function enter_refusal();
 create trigger enter_scored after insert on scores for each row execute function enter_score();
 create trigger leave_refused after delete on evaluations
-    for each row when (old.verdict <> 'passed' and old.submission > 0)
+    for each row when ((old.verdict <> 'passed' or old.noisy) and old.submission > 0)
     execute function leave_refusal();
 create trigger leave_scored after delete on scores for each row execute function leave_score();
 create trigger enter_counted after insert or delete on exclusions

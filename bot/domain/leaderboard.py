@@ -26,8 +26,9 @@ class BoardOverview:
 class Leaderboard:
     """One task version on one GPU type; `revision` grows whenever another field changes.
 
-    `refused` has the latest failed ranked run of each person without a score here, with messages
-    that everyone may read, unless a later run is in `pending`: those wait for their confirmation.
+    `refused` has the latest ranked run that failed or was too noisy, of each person without a score
+    here, with messages that everyone may read, unless a later run is in `pending`: those wait for
+    their confirmation.
     """
 
     revision: int

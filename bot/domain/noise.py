@@ -3,6 +3,9 @@
 from runners.contract.comparison import is_noisy
 from runners.contract.evaluation import CPU, CaseResult, Evaluation, Measurement, StopReason
 from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
+
+TOO_NOISY = "passed, but too noisy to be ranked"
 
 
 def too_noisy(evaluation: Evaluation) -> tuple[CaseResult, ...]:
@@ -13,6 +16,11 @@ def too_noisy(evaluation: Evaluation) -> tuple[CaseResult, ...]:
     if evaluation.mode is not Mode.RANKED or evaluation.gpu != CPU:
         return ()
     return tuple(case for case in evaluation.cases if case.measurement and _noisy(case.measurement))
+
+
+def passed_too_noisy(evaluation: Evaluation) -> bool:
+    """Whether a ranked run passed but is not ranked, because its times are too uncertain."""
+    return evaluation.verdict is Verdict.PASSED and bool(too_noisy(evaluation))
 
 
 def _noisy(found: Measurement) -> bool:

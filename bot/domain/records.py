@@ -50,7 +50,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class FailedRun:
-    """A ranked evaluation that did not pass: why a person is not on a leaderboard."""
+    """Why a person is not on a leaderboard: a ranked run that failed, or that was too noisy."""
 
     submission: SubmissionId
     person: PersonId

@@ -217,18 +217,6 @@ def case_times(task: TaskDefinition, evaluation: Evaluation) -> list[ScoreValue]
     return [replace(value, time_ns=max(value.time_ns, floor)) for value, floor in times]
 
 
-_RANKED_BY = {
-    RankingBy.LAST: "the time of the last benchmark",
-    RankingBy.MEAN: "the mean time of its benchmarks",
-    RankingBy.GEOM: "the geometric mean of its benchmarks' times",
-}
-
-
-def ranked_by(task: TaskDefinition) -> str:
-    """Return in words by what the task ranks; empty if it has only one benchmark."""
-    return f"ranked by {_RANKED_BY[task.ranking_by]}" if len(task.benchmarks) > 1 else ""
-
-
 def combine(ranking_by: RankingBy, times: Sequence[ScoreValue]) -> ScoreValue:
     """Return the time of several workloads, combined as the task ranks by."""
     if ranking_by is RankingBy.LAST:

@@ -209,7 +209,7 @@ class Results(Protocol):
         """Return a counter of changes: entrants, refusals, held-back runs, the reference's time."""
 
     async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[records.FailedRun, ...]:
-        """Return each person's newest ranked evaluation that did not pass, newest first."""
+        """Return each person's newest ranked run that failed or was too noisy, newest first."""
 
     async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
         """Return the durations in seconds of the newest evaluations, of any mode and verdict."""

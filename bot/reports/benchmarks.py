@@ -5,18 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.reference_times import OtherRun, OtherTimes, Times, Work
-from bot.domain.scoring import ScoreValue, case_times, combine, judged, ranked_by
+from bot.domain.scoring import ScoreValue, case_times, combine, judged
+from bot.domain.tasks.grading import ranked_by
 from bot.domain.times import describe_speed_up, show_factor, show_rate, show_score, speed_up_of
 from bot.reports.figures import Histogram, Scale, histogram
 from bot.reports.machine import medians_in_words
-from runners.contract.evaluation import (
-    SLOWER_MOST,
-    CaseKind,
-    CaseResult,
-    Evaluation,
-    Measurement,
-    StopReason,
-)
+from runners.contract.evaluation import SLOWER_MOST, CaseKind, Evaluation, Measurement, StopReason
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Verdict
 
@@ -61,9 +55,9 @@ class Benchmark:
         return "" if found is None else describe_speed_up(speed_up_of(found))
 
 
-def benchmarks_of(cases: Sequence[CaseResult]) -> tuple[Benchmark, ...]:
+def benchmarks_of(evaluation: Evaluation) -> tuple[Benchmark, ...]:
     """Return the timed cases, with the numbers of their report."""
-    timed = [each for each in cases if each.kind is CaseKind.BENCHMARK]
+    timed = [each for each in evaluation.cases if each.kind is CaseKind.BENCHMARK]
     return tuple(
         _benchmark(number, each.spec, each.measurement)
         for number, each in enumerate(timed, start=1)
@@ -275,7 +269,7 @@ class BenchmarkReport:
 
 def benchmark_report(evaluation: Evaluation, found: OtherTimes) -> BenchmarkReport:
     """Return what is drawn of a run's benchmarks."""
-    timed = benchmarks_of(evaluation.cases)
+    timed = benchmarks_of(evaluation)
     times = [(each.number, each.spec, each.value) for each in timed]
     others = tuple(
         each if each.submission else replace(each, times={**each.times, **_in_turn(timed)})

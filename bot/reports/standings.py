@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from bot.domain.leaderboard import BoardStandings, Placement
+from bot.domain.noise import TOO_NOISY
 from bot.domain.records import FailedRun
 from bot.domain.scoring import Score, ScoreValue, Standing
 from bot.domain.status import SubmissionStatus
@@ -53,7 +54,7 @@ _ABSENT_COLUMNS = (
 
 
 def standings_report(leaderboard: BoardStandings) -> Report:
-    """Return the ranks, the runs to be confirmed, then the people whose runs did not pass."""
+    """Return the ranks, the runs to be confirmed, then the people without a rank."""
     blocks: list[Block] = [*standings_notes(leaderboard)]
     if leaderboard.entries:
         blocks.append(standings_table(leaderboard, leaderboard.entries))
@@ -203,12 +204,10 @@ def absent_table(refused: Sequence[FailedRun]) -> Table:
 
 
 def _absent(run: FailedRun) -> tuple[str, ...]:
-    return (
-        run.person_name,
-        VERDICT_WORDS[Verdict(run.verdict)],
-        cut(run.message),
-        f"#{run.submission}",
-    )
+    verdict = Verdict(run.verdict)
+    noisy = verdict is Verdict.PASSED
+    words = (TOO_NOISY, "") if noisy else (VERDICT_WORDS[verdict], cut(run.message))
+    return (run.person_name, *words, f"#{run.submission}")
 
 
 def cut(text: str, most: int = 100) -> str:

@@ -9,7 +9,7 @@ from itertools import groupby
 from bot.domain.costs import gpu_time_line
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
-from bot.domain.noise import too_noisy
+from bot.domain.noise import TOO_NOISY, passed_too_noisy
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted, ended_early, judged
 from bot.domain.status import JobStatus, SubmissionStatus, cancel_words, numbered, place_of_failure
@@ -76,7 +76,7 @@ def evaluation_report(
     return Report(title or f"{evaluation.task} on {evaluation.gpu}", blocks)
 
 
-def blocks_around_benchmarks(
+def around_benchmarks(
     evaluation: Evaluation, cost: float | None
 ) -> tuple[list[Block], list[Block]]:
     """Return what stands above a page's own table and figures of the benchmarks, and below them."""
@@ -156,8 +156,8 @@ def verdict_line(evaluation: Evaluation, *, with_total: bool = True) -> Text:
 
 def in_words(evaluation: Evaluation) -> Text:
     """Return the verdict, or that the run passed but is not ranked."""
-    if evaluation.verdict is Verdict.PASSED and too_noisy(evaluation):
-        return Text("passed, but too noisy to be ranked")
+    if passed_too_noisy(evaluation):
+        return Text(TOO_NOISY)
     return Text(VERDICT_WORDS[evaluation.verdict], _tone(evaluation.verdict))
 
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from bot.domain.board import Board
-from bot.domain.scoring import ranked_by
 from bot.domain.tasks.bundle import TaskBundle, solutions
-from bot.domain.tasks.grading import not_run
+from bot.domain.tasks.grading import not_run, ranked_by
 from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport, lint
 from bot.domain.tasks.task_file import ParsedTask
 from bot.domain.tasks.template import shown_files, template_of

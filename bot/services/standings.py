@@ -23,6 +23,7 @@ from bot.domain.leaderboard import (
     Placement,
     Season,
 )
+from bot.domain.noise import TOO_NOISY
 from bot.domain.records import FailedRun
 from bot.domain.reference_times import speed_of_light
 from bot.domain.scoring import Entrant, ScoreValue, Standing, entrants, rank_entrants
@@ -34,7 +35,7 @@ from bot.services.contests import compared_now
 from bot.services.lookup import find_board, find_submission
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Grader
-from runners.contract.verdict import Stage
+from runners.contract.verdict import Stage, Verdict
 
 MAX_CACHED = 256
 """The most leaderboards, and task versions, in the cache; the least recently used are dropped."""
@@ -71,9 +72,8 @@ async def leaderboard(
         return await _read_leaderboard(store, *key, (revision, cache.last(key)))
 
     def current(cached: Leaderboard, age_s: float) -> bool:
-        return cached.revision >= revision or (
-            not newest and _is_large(cached) and age_s < LARGE_REUSE_S
-        )
+        reused = not newest and _is_large(cached) and age_s < LARGE_REUSE_S
+        return reused or cached.revision >= revision
 
     return await cache.get(key, read, current=current, lag_s=0.0 if newest else LAG_S)
 
@@ -120,15 +120,14 @@ async def _refused(
     ranked: set[PersonId],
     known: Mapping[SubmissionId, FailedRun],
 ) -> tuple[FailedRun, ...]:
-    """Return the failed runs of people without a rank; known messages are reused."""
+    """Return the last unranked runs of people without a rank; known messages are reused."""
     found = []
     for refusal in await store.results.refusals(*key):
         if refusal.person in ranked:
             continue
         run = known.get(refusal.submission)
         if run is None:
-            message = await _public_message(store, refusal)
-            run = replace(refusal, message=message)
+            run = replace(refusal, message=await _public_message(store, refusal))
         elif run.person_name != refusal.person_name:
             run = replace(run, person_name=refusal.person_name)
         found.append(run)
@@ -137,12 +136,13 @@ async def _refused(
 
 async def _public_message(store: Store, refusal: FailedRun) -> str:
     """Return the message without what could reveal the ranked run's inputs."""
+    if refusal.verdict == Verdict.PASSED:
+        return TOO_NOISY
     if refusal.stage is Stage.TEST or refusal.in_confirmation:
         return refusal.message
-    for stored in await store.results.evaluations(refusal.submission):
-        if stored.gpu == refusal.gpu:
-            return disclosed(stored.evaluation).message
-    return ""
+    stored = await store.results.evaluations(refusal.submission)
+    here = (each.evaluation for each in stored if each.gpu == refusal.gpu)
+    return next((disclosed(each).message for each in here), "")
 
 
 async def board_standings(

@@ -1,8 +1,8 @@
 """A runner without a harness, for tests: a directive in the submission's source defines the result.
 
 For example `# fake: verdict=wrong_answer time_us=30 seconds=0.2` on a line of its own.
-`file=NAME` adds a file with the source. `# fake: error=boom` and `# fake: lost` make the runner
-itself fail.
+`half_width_us=20` makes the times noisy, and `file=NAME` adds a file with the source.
+`# fake: error=boom` and `# fake: lost` make the runner itself fail.
 """
 
 import asyncio
@@ -56,6 +56,7 @@ class _Script:
     verdict: Verdict = Verdict.PASSED
     stage: Stage = Stage.TEST
     time_ns: float = 1_000.0
+    half_width_ns: float = 1.0
     seconds: float = 0.0
     message: str = ""
     file: str | None = None
@@ -69,10 +70,12 @@ def _script(source: str) -> _Script:
     values = dict(word.partition("=")[::2] for word in words)
     try:
         verdict = Verdict(values.get("verdict", Verdict.PASSED))
+        time_us = float(values.get("time_us", "1"))
         return _Script(
             verdict=verdict,
             stage=Stage(values.get("stage", _STAGES.get(verdict, Stage.TEST))),
-            time_ns=1_000 * float(values.get("time_us", "1")),
+            time_ns=1_000 * time_us,
+            half_width_ns=1_000 * float(values.get("half_width_us", time_us / 1_000)),
             seconds=float(values.get("seconds", "0")),
             message=values.get("message", "").replace("_", " "),
             file=values.get("file"),
@@ -199,19 +202,19 @@ def _cases(request: EvaluationRequest, script: _Script) -> tuple[CaseResult, ...
             kind=kind,
             status=status,
             message=script.message if status is CaseStatus.FAILED else "",
-            measurement=_measurement(script.time_ns, request) if timed else None,
+            measurement=_measurement(script, request) if timed else None,
         )
         cases.append(case)
         ended |= fails
     return tuple(cases)
 
 
-def _measurement(time_ns: float, request: EvaluationRequest) -> Measurement:
-    policy = request.round_policy
+def _measurement(script: _Script, request: EvaluationRequest) -> Measurement:
+    policy, time_ns = request.round_policy, script.time_ns
     rounds = policy.looks[0]
     return Measurement(
         time_ns=time_ns,
-        half_width_ns=time_ns / 1_000,
+        half_width_ns=script.half_width_ns,
         bound_ns=time_ns,
         resolution_ns=time_ns / 100,
         rounds=rounds,

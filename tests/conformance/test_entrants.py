@@ -5,17 +5,18 @@ import random
 import asyncpg
 import pytest
 
-from bot.domain.accounts import Person
+from bot.domain.accounts import DELETED_NAME, Person
 from bot.domain.ids import SubmissionId
 from bot.domain.scoring import PairRatio, ScoreValue, rank_entrants, records
 from bot.domain.submission import Exclusion, ExclusionKind
+from bot.services.accounts import delete_account
 from bot.store.postgres import PostgresStore
 from bot.store.postgres.database import query
 from runners.contract.comparison import Ratio
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
-from tests.doubles.factories import rank
+from tests.doubles.factories import make_noisy_case, rank
 from tests.doubles.stored import Scene, make_evaluation, set_up
 
 
@@ -157,6 +158,79 @@ async def test_a_board_with_entrants_can_be_deleted(scene: Scene) -> None:
     assert await scene.store.results.entrants(scene.board.task_version, "CPU") == ()
 
 
+async def judged_noisy(scene: Scene, person: Person, mode: Mode = Mode.RANKED) -> SubmissionId:
+    """A submission that passed and has no score, because its time is too noisy."""
+    submission, job = await scene.submit(person, mode=mode), await scene.claim_one()
+    passed = make_evaluation(mode=mode).model_copy(update={"cases": (make_noisy_case(),)})
+    assert await scene.store.jobs.accept(job.id, job.fence, passed, None)
+    return submission.id
+
+
+async def test_who_passed_too_noisily_is_listed_with_the_newest_such_or_failed_run(
+    scene: Scene,
+) -> None:
+    results, place = scene.store.results, (scene.board.task_version, "CPU")
+
+    async def listed() -> list[tuple[SubmissionId, str, str | None, str]]:
+        found = await results.refusals(*place)
+        return [(each.submission, each.verdict, each.stage, each.message) for each in found]
+
+    before = await results.revision(*place)
+    await judged_noisy(scene, scene.ada, Mode.BENCHMARK)
+    assert await listed() == []
+    noisy = await judged_noisy(scene, scene.ada)
+    assert await listed() == [(noisy, "passed", None, "")]
+    assert await results.revision(*place) > before
+    failed = await judged(scene, scene.ada, None)
+    assert await listed() == [(failed, "crashed", "test", "")]
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    others = await judged_noisy(scene, bob)
+    again = await judged_noisy(scene, scene.ada)
+    assert await listed() == [(again, "passed", None, ""), (others, "passed", None, "")]
+    assert await results.entrants(*place) == ()
+    await assert_kept(scene)
+
+
+async def test_an_older_run_that_ends_later_is_not_the_newest(scene: Scene) -> None:
+    place = scene.board.task_version, "CPU"
+    older, first = await scene.submit(), await scene.claim_one()
+    newer = await judged_noisy(scene, scene.ada)
+    assert older.id < newer
+    wrong = make_evaluation(Verdict.WRONG_ANSWER)
+    assert await scene.store.jobs.accept(first.id, first.fence, wrong, None)
+    assert [each.submission for each in await scene.store.results.refusals(*place)] == [newer]
+
+
+async def test_who_passed_too_noisily_stays_listed_whatever_becomes_of_other_runs(
+    scene: Scene, clock: ManualClock
+) -> None:
+    store, place = scene.store, (scene.board.task_version, "CPU")
+    noisy = await judged_noisy(scene, scene.ada)
+    best = await judged(scene, scene.ada, 100.0)
+    for kind in ExclusionKind:
+        await store.moderation.exclude(Exclusion(best, kind, "x"))
+        assert await store.results.entrants(*place) == ()
+        assert [each.submission for each in await store.results.refusals(*place)] == [noisy]
+    await store.moderation.include(best)
+    (entrant,) = await store.results.entrants(*place)
+    assert entrant.best.submission == best
+    await delete_account(store, clock, scene.ada.id)
+    (refusal,) = await store.results.refusals(*place)
+    assert (refusal.submission, refusal.person_name) == (noisy, DELETED_NAME)
+    assert (refusal.verdict, refusal.message) == ("passed", "")
+    assert await store.boards.delete(scene.board.id)
+    assert await store.results.refusals(*place) == ()
+
+
+async def test_people_whose_names_look_alike_are_told_apart_if_neither_is_ranked(
+    scene: Scene,
+) -> None:
+    await judged_noisy(scene, scene.ada)
+    await judged_noisy(scene, await scene.store.people.ensure("discord:7", "Ada"))
+    found = await scene.store.results.refusals(scene.board.task_version, "CPU")
+    assert [each.person_name for each in found] == ["Ada (@discord:7)", "Ada (@local:ada)"]
+
+
 async def test_of_tests_nothing_is_kept(scene: Scene) -> None:
     await judged(scene, scene.ada, None, Mode.TEST)
     assert await scene.store.results.refusals(scene.board.task_version, "CPU") == ()
@@ -169,11 +243,12 @@ async def test_a_submission_that_is_removed_leaves_the_others_of_its_person(
     scene = await set_up(postgres_store)
     await judged(scene, scene.ada, 200.0)
     best = await judged(scene, scene.ada, 100.0)
-    refused = await judged(scene, await postgres_store.people.ensure("local:bob", "Bob"), None)
+    bob, eve = [await postgres_store.people.ensure(f"local:{who}", who) for who in ("bob", "eve")]
+    refused, noisy = await judged(scene, bob, None), await judged_noisy(scene, eve)
     before = await postgres_store.results.revision(scene.board.task_version, "CPU")
     connection = await asyncpg.connect(postgres_dsn)
     for name in ("untold", "scores", "evaluations"):
-        await connection.execute(query(f"boards.drop_{name}"), [best, refused])
+        await connection.execute(query(f"boards.drop_{name}"), [best, refused, noisy])
     await connection.close()
     [one] = await postgres_store.results.entrants(scene.board.task_version, "CPU")
     assert (one.attempts, one.best.value.time_ns) == (1, 200.0)

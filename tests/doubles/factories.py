@@ -102,6 +102,11 @@ def make_case(kind: CaseKind = CaseKind.TEST, **changes: object) -> CaseResult:
     return CaseResult(**(values | changes))
 
 
+def make_noisy_case() -> CaseResult:
+    """A benchmark whose time on the CPU is too noisy to be ranked."""
+    return make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6, 0.23e6))
+
+
 def make_evaluation(**changes: object) -> Evaluation:
     """A passed ranked evaluation of one benchmark; another verdict gets a failing stage."""
     values: dict[str, Any] = {

@@ -93,6 +93,29 @@ def test_without_a_running_podium_submit_judges_by_itself(podium: Podium) -> Non
 
 
 @pytest.mark.slow
+def test_who_passed_too_noisily_is_listed_as_not_ranked_until_a_run_is(podium: Podium) -> None:
+    assert podium("task", "publish", IDENTITY, "--gpu", "CPU", "--unchecked").returncode == 0
+    submit = "submit", podium.directed("n", "time_us=30 half_width_us=20"), "--leaderboard"
+    done = subprocess.run(  # `-u`: not from a template, where no time is too noisy
+        [sys.executable, "-u", "-m", "bot", *submit, "identity", "--as", "ken"],
+        env=podium.environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "passed, but too noisy to be ranked on CPU" in done.stdout, done.stderr
+    words = "passed, but too noisy to be ranked"
+
+    def absent() -> list[tuple[str, str, str]]:
+        [board] = json.loads(podium("show", "identity", "--json").stdout)
+        return [(each["person"], each["verdict"], each["message"]) for each in board["absent"]]
+
+    assert absent() == [("ken", "passed", words)]
+    assert words in podium("show", "identity").stdout
+    right = podium("submit", podium.directed("r", "time_us=30"), "--leaderboard", "identity",
+                   "--as", "ken")  # fmt: skip
+    assert right.returncode == 0, right.stderr
+    assert absent() == []
+
+
+@pytest.mark.slow
 def test_an_admin_cancels_with_a_reason_and_limits_the_gpu_time_of_one_person(
     podium: Podium,
 ) -> None:

@@ -241,7 +241,7 @@ class StandingBody(Time):
 
 
 class Absent(ResponseBody):
-    """A person without a score here, with their latest failed ranked run."""
+    """A person without a score here; their latest ranked run failed, or passed but is too noisy."""
 
     person: str
     person_id: int

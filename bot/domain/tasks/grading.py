@@ -1,7 +1,8 @@
 """Which grader grades a task: Podium's judge, or the evaluation program that the task brings.
 
 Podium's judge replaces such a program only if the program is known to time one call as the judge
-does and both agree on the task's solutions, or if the task's creator chooses so.
+does and both agree on the task's solutions, or if the task's creator chooses so. Also by which time
+of several benchmarks a task ranks.
 """
 
 import hashlib
@@ -10,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from bot.domain.tasks.lint import GraderComparison, TaskReport
-from runners.contract.task import Device, Grader, TaskDefinition
+from runners.contract.task import Device, Grader, RankingBy, TaskDefinition
 
 HOW_TO_CHOOSE = (
     "choose which one grades: `grader: native` (Podium's judge) or `grader: popcorn` (the task's "
@@ -209,3 +210,15 @@ def not_run(task: TaskDefinition) -> frozenset[str]:
     if task.grader is not Grader.NATIVE:
         return frozenset()
     return frozenset({task.config.main, DEFAULT_PROGRAM}) & task.files.keys()
+
+
+_RANKED_BY = {
+    RankingBy.LAST: "the time of the last benchmark",
+    RankingBy.MEAN: "the mean time of its benchmarks",
+    RankingBy.GEOM: "the geometric mean of its benchmarks' times",
+}
+
+
+def ranked_by(task: TaskDefinition) -> str:
+    """Return in words by what the task ranks; empty if it has only one benchmark."""
+    return f"ranked by {_RANKED_BY[task.ranking_by]}" if len(task.benchmarks) > 1 else ""

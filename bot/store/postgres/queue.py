@@ -25,6 +25,7 @@ from bot.domain.job import (
     after_request,
     after_return,
 )
+from bot.domain.noise import passed_too_noisy
 from bot.domain.reference_times import machine_of
 from bot.domain.scoring import ScoreValue
 from bot.domain.times import ratio_in_turn
@@ -111,6 +112,7 @@ class PostgresJobs:
             None if score is None else score.claimed_ns,
             None if ratio is None else ratio.ratio,
             None if ratio is None else ratio.half_width,
+            passed_too_noisy(evaluation),
         )
         return row is not None
 

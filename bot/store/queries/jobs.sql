@@ -62,9 +62,10 @@ with ended as (
 ),
 evaluated as (
     insert into evaluations (
-        job, submission, task_version, gpu, verdict, stage, message, wall_s, used_s, evaluation, at
+        job, submission, task_version, gpu, verdict, stage, message, wall_s, used_s, evaluation, at,
+        noisy
     )
-    select ended.id, submission, task_version, gpu, $3, $4, $5, $6, $12, $7, $10
+    select ended.id, submission, task_version, gpu, $3, $4, $5, $6, $12, $7, $10, $19
     from ended join submissions on submissions.id = submission
 ),
 filed as (

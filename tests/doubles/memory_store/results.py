@@ -8,6 +8,7 @@ from bot.domain.confirmation import Confirmation, ConfirmationState, with_former
 from bot.domain.finals import Final
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import Job, JobState
+from bot.domain.noise import passed_too_noisy
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
 from bot.domain.scoring import (
@@ -148,7 +149,8 @@ class MemoryResults:
         found: list[FailedRun] = []
         for job_id, stored in self._tables.evaluations.items():
             submission = self._tables.submissions[self._tables.jobs[job_id].submission]
-            refused = stored.evaluation.verdict is not Verdict.PASSED
+            made = stored.evaluation
+            refused = made.verdict is not Verdict.PASSED or passed_too_noisy(made)
             if submission.id in self._tables.confirmation_runs:
                 found += self._refused_in(submission.id, stored.evaluation.verdict)
             here = submission.task_version == version and stored.gpu == gpu

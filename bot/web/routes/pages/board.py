@@ -84,7 +84,7 @@ class StandingRow:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A person who is not ranked, and the verdict in words."""
+    """A person who is not ranked, and why, in words."""
 
     refusal: FailedRun
     verdict: str

@@ -19,13 +19,7 @@ from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
 from bot.reports.profiles import Profile, profiles
 from bot.reports.standings import placement_lines, standing_line
-from bot.reports.submission import (
-    VERDICT_WORDS,
-    archives,
-    blocks_around_benchmarks,
-    job_line,
-    outcome,
-)
+from bot.reports.submission import VERDICT_WORDS, archives, around_benchmarks, job_line, outcome
 from bot.services import comparison, standings, status
 from bot.services.comparison import other_times
 from bot.web import auth, rendering, sessions
@@ -119,7 +113,7 @@ async def _job_report(
 ) -> JobReport:
     if job.evaluation is None:
         return JobReport(job)
-    report = JobReport(job, *blocks_around_benchmarks(job.evaluation, job.cost))
+    report = JobReport(job, *around_benchmarks(job.evaluation, job.cost))
     if not any(each.measurement for each in job.evaluation.cases):
         return report
     found = await other_times(context.store, viewer, reading, job.job.gpu)

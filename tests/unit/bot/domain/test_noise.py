@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from bot.domain.noise import too_noisy
+from bot.domain.noise import passed_too_noisy, too_noisy
 from bot.domain.scoring import score
 from runners.contract.comparison import NOISY_MOST, NOISY_MOST_NS, is_noisy
 from runners.contract.evaluation import CaseKind, Evaluation, StopReason
 from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
 from tests.doubles.factories import make_case, make_evaluation, make_measurement, make_task
 
 MS = 1e6
@@ -47,6 +48,12 @@ def test_only_ranked_runs_on_the_cpu_are_too_noisy() -> None:
     noisy = timed(MS)
     assert not too_noisy(noisy.model_copy(update={"gpu": "H100"}))
     assert not too_noisy(noisy.model_copy(update={"mode": Mode.BENCHMARK}))
+
+
+def test_a_run_that_failed_is_not_one_that_passed_too_noisily() -> None:
+    assert passed_too_noisy(timed(MS))
+    assert not passed_too_noisy(timed(1.0))
+    assert not passed_too_noisy(timed(MS).model_copy(update={"verdict": Verdict.CRASHED}))
 
 
 @pytest.mark.parametrize("time_ns", [1.0, NOISY_MOST_NS / NOISY_MOST, 1e9])

@@ -77,6 +77,17 @@ def test_a_shared_place_is_marked_and_a_large_gap_is_a_factor() -> None:
     ]
 
 
+def test_who_passed_too_noisily_has_one_line_among_those_who_are_not_ranked() -> None:
+    failed = standings(0, 1, "ada").refused[0]
+    noisy = replace(failed, verdict="passed", stage=None, message="passed, but too noisy")
+    (page,) = standings_pages(replace(standings(0), refused=(noisy,), note=""))
+    (draft,) = message_drafts(page)
+    assert draft.content == (
+        "**vectoradd on CPU**\n**not ranked**\n"
+        r"**ada** · passed, but too noisy to be ranked · \#0"
+    )
+
+
 @pytest.mark.parametrize("name", ["a person with quite a long name " * 2, "*_`" * 20])
 def test_pages_hold_everyone_and_fit_into_a_message(name: str) -> None:
     found = standings(32, 10, name)

@@ -187,6 +187,13 @@ def test_absent_people_are_listed_with_verdict_and_one_line_of_reason() -> None:
     )
 
 
+def test_who_passed_too_noisily_is_listed_as_not_ranked_without_a_second_reason() -> None:
+    noisy = replace(_refusal("passed, but too noisy to be ranked"), verdict="passed")
+    assert _tables(_standings(refused=(noisy,)))["not ranked"].rows == (
+        ("mallory", "passed, but too noisy to be ranked", "", "#9"),
+    )
+
+
 def test_a_long_reason_is_shortened_visibly() -> None:
     reason = _tables(_standings(refused=(_refusal("x" * 300),)))["not ranked"].rows[0][2]
     assert len(reason) == 100

@@ -4,12 +4,19 @@ from bot.domain.board import Access, SourceVisibility, Viewer
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
 from bot.services import standings
+from bot.services.moderation import withdraw
 from bot.services.publishing.publish import publish
 from bot.services.standings import board_standings, opening_gpu, ranks_at
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus
 from runners.contract.task import Grader
 from runners.contract.verdict import Stage, Verdict
-from tests.doubles.factories import make_case, make_evaluation, make_measurement, make_task
+from tests.doubles.factories import (
+    make_case,
+    make_evaluation,
+    make_measurement,
+    make_noisy_case,
+    make_task,
+)
 from tests.doubles.place import Place
 
 
@@ -41,6 +48,23 @@ async def test_the_absent_are_listed_once_with_their_latest_reason(place: Place)
     (board,) = await board_standings(place.store, Viewer(place.ada, sees_all=True), "vectoradd")
     refused = [(each.person_name, each.verdict, each.message) for each in board.refused]
     assert refused == [("eve", "build_failed", "line 3")]
+
+
+async def test_who_passed_too_noisily_is_not_ranked_until_a_run_is(place: Place) -> None:
+    async def listed() -> list[tuple[str, str, str]]:
+        (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
+        return [(each.person_name, each.verdict, each.message) for each in board.refused]
+
+    noisy = ("eve", "passed", "passed, but too noisy to be ranked")
+    await failed(place, "eve", Verdict.CRASHED, stage=Stage.TEST, message="line 3")
+    await failed(place, "eve", Verdict.PASSED, cases=(make_noisy_case(),))
+    assert await listed() == [noisy]
+    submission = await place.submit(await place.person("eve"))
+    await place.judged(submission)
+    await failed(place, "eve", Verdict.PASSED, cases=(make_noisy_case(),))
+    assert await listed() == []
+    await withdraw(place.store, Viewer(await place.person("eve")), "", submission.id)
+    assert await listed() == [noisy]
 
 
 async def test_only_admins_read_the_exceptions_of_other_people(place: Place) -> None:

@@ -27,6 +27,10 @@ async def test_the_directive_sets_verdict_and_time() -> None:
     timed = await judged("# fake: time_us=30")
     assert timed.cases[-1].measurement is not None
     assert timed.cases[-1].measurement.time_ns == 30_000
+    assert timed.cases[-1].measurement.half_width_ns == 30
+    noisy = await judged("# fake: time_us=30 half_width_us=20")
+    assert noisy.cases[-1].measurement is not None
+    assert noisy.cases[-1].measurement.half_width_ns == 20_000
     wrong = await judged("  // fake: verdict=wrong_answer message=off_by_one")
     assert (wrong.verdict, wrong.stage, wrong.message) == (
         Verdict.WRONG_ANSWER,

@@ -11,7 +11,7 @@ from bot.reports.standings import COLUMNS
 from bot.services import moderation
 from bot.services.publishing.publish import publish
 from tests.doubles.api import Api
-from tests.doubles.factories import make_evaluation, make_task
+from tests.doubles.factories import make_evaluation, make_noisy_case, make_task
 
 STANDINGS = "/leaderboards/vectoradd/standings"
 
@@ -93,6 +93,27 @@ async def test_a_task_is_told_with_its_files(api: Api) -> None:
         assert (missing.status_code, missing.json()["code"]) == (404, "unknown-file")
         none = await anybody.get("/leaderboards/vectoradd/template")
         assert none.json()["code"] == "no-template"
+
+
+async def test_who_passed_too_noisily_is_absent_until_a_run_is_ranked(api: Api) -> None:
+    await ranked(api, "bob", 900.0)
+    async with api.asking() as anybody:
+        before = await anybody.get(STANDINGS)
+        submission = await api.place.submit(await api.place.person("eve"))
+        await api.place.judged(submission, cases=(make_noisy_case(),))
+        same = {"If-None-Match": before.headers["ETag"]}
+        changed = await anybody.get(STANDINGS, headers=same)
+        await ranked(api, "eve", 500.0)
+        after = (await anybody.get(STANDINGS)).json()
+    (found,) = changed.json()["leaderboards"]
+    (absent,) = found["absent"]
+    assert [each["person"] for each in found["entries"]] == ["bob"]
+    assert (absent["person"], absent["submission"], absent["stage"]) == ("eve", submission.id, None)
+    assert (absent["verdict"], absent["message"]) == (
+        "passed",
+        "passed, but too noisy to be ranked",
+    )
+    assert after["leaderboards"][0]["absent"] == []
 
 
 async def test_standings_that_have_not_changed_are_not_sent_again(api: Api) -> None:

@@ -14,6 +14,7 @@ from bot.domain.ids import ConfirmationId, PersonId, SubmissionId
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import Browser, signed_in
 from tests.doubles.exhibition import Exhibition, make_exhibition
+from tests.doubles.factories import make_noisy_case
 
 DAY_S = 86_400
 MOST_BYTES = 60_000
@@ -120,6 +121,23 @@ async def test_the_viewers_line_names_their_run_that_waits_and_no_failure_before
     assert "H100: confirmation pending: it would take 2nd place" in own
     assert f'href="/submissions/{waiting.submission}"' in own
     assert "Fix and resubmit" not in own
+
+
+async def test_who_passed_too_noisily_is_not_ranked_without_a_failure(shown: Exhibition) -> None:
+    number = (await shown.submit("Ada", "empty", ("CPU",))).id
+    await shown.judge("CPU", cases=(make_noisy_case(),))
+    browser, _ = await signed_in(make_door(shown.store, shown.clock), "0")
+    text = await browser.text("/boards/empty?gpu=CPU")
+    badge = (
+        '<a class="badge" href="/docs/verdicts#too-noisy">passed, but too noisy to be ranked</a>'
+    )
+    own = text.partition('<div class="own">')[2].partition("</div>")[0]
+    assert badge in own
+    assert "Fix and resubmit" not in own
+    listed = text.partition('id="absent"')[2].partition("</section>")[0]
+    assert badge in listed
+    assert f'href="/submissions/{number}"' in listed
+    assert 'id="too-noisy"' in await browser.text("/docs/verdicts")
 
 
 async def test_the_badge_of_the_mode_is_not_green(shown: Exhibition) -> None:
