@@ -92,7 +92,7 @@ def _waiting(found: Confirmation, holder: str) -> str:
         return f"{place}; it is compared with the holder as soon as a worker is free"
     if found.alone == found.rival:
         return f"{place}; {holder} failed in the comparison and is compared with itself"
-    return f"{place} from {holder}; both are compared on one card, in turns"
+    return f"{place} from {holder}; both are timed in turns on the same machine"
 
 
 def _difference(ratio: PairRatio | None, other: str = "") -> str:

@@ -282,7 +282,7 @@ def gaps(leaderboard: BoardStandings, own: Standing) -> tuple[str, ...]:
         ahead_ns = following.score.value.time_ns
         name = f"{ordinal(following.rank)}, {one_line(following.score.person_name)}"
         gap = show_gap(value.time_ns, ahead_ns, name)
-        lines.append(f"{gap} ({show_time(max(0.0, value.time_ns - ahead_ns))})")
+        lines.append(f"{gap}: {show_time(max(0.0, value.time_ns - ahead_ns))} more")
     if faster := vs_reference(leaderboard.reference, own.score):
         lines.append(faster)
     return tuple(lines)

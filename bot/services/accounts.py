@@ -165,8 +165,11 @@ async def choose_name(store: Store, person: Person, typed: str) -> Person:
     It replaces the name that their front end reports, now and later.
     """
     name = " ".join(typed.split())
-    if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
-        message = f"a display name has 1 to {LONGEST_NAME} visible characters"
+    if hidden := next((each for each in name if not each.isprintable()), ""):
+        message = f"a display name has visible characters only; yours has U+{ord(hidden):04X}"
+        raise UserError("bad-name", message)
+    if not 1 <= len(name) <= LONGEST_NAME:
+        message = f"a display name has 1 to {LONGEST_NAME} characters; yours has {len(name):,}"
         raise UserError("bad-name", message)
     if skeleton(name) in _RESERVED:
         raise UserError("bad-name", f"Podium itself uses the name {name!r}; choose another")

@@ -22,6 +22,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from bot.domain.accounts import Caller
 from bot.domain.errors import UserError
+from bot.domain.noise import too_noisy
 from bot.domain.status import SubmissionStatus
 from bot.domain.tasks.bundle import MAX_PACKED
 from bot.services.tokens import LIFETIME, BrowserSession, NewToken, session_of
@@ -210,6 +211,7 @@ class Fields:
         value = self.data.get(name)
         if not isinstance(value, (UploadFile, FastUploadFile)) or not value.filename:
             return self._kept()
+        await value.seek(0)  # a form that is shown again keeps what was read already
         return File(value.filename, await value.read())
 
     def _kept(self) -> File | None:
@@ -275,14 +277,12 @@ class SubmissionButtons:
     """The stamp of the session in which they are pressed."""
     cancel: bool = False
     again: bool = False
-    fix: bool = False
+    edit: bool = False
+    passed: bool = False
+    noisy: bool = False
+    """Whether a run passed, but was too noisy to be ranked."""
     ranked: bool = False
     withdraw: bool = False
-
-
-def _passed(status: SubmissionStatus) -> bool:
-    found = [each.evaluation for each in status.jobs]
-    return all(each is not None and each.verdict is Verdict.PASSED for each in found)
 
 
 def submission_buttons(
@@ -294,6 +294,8 @@ def submission_buttons(
         return None
     final = status.is_final
     ranked = submission.is_ranked
+    found = [each.evaluation for each in status.jobs if each.evaluation is not None]
+    passed = [each for each in found if each.verdict is Verdict.PASSED]
     if status.board.is_hidden:  # a request to the evaluation server can only be repeated there
         return SubmissionButtons(number=submission.id, stamp=browser.stamp, cancel=not final)
     return SubmissionButtons(
@@ -301,7 +303,9 @@ def submission_buttons(
         stamp=browser.stamp,
         cancel=not final,
         again=final,
-        fix=final and not _passed(status),
+        edit=final,
+        passed=len(passed) == len(status.jobs),
+        noisy=any(map(too_noisy, passed)),
         ranked=status.may_be_ranked,
         withdraw=final and ranked and status.exclusion is None,
     )

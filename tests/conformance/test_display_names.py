@@ -67,6 +67,17 @@ async def test_some_names_cannot_be_chosen(scene: Scene, typed: str) -> None:
     assert refused.value.code == "bad-name"
 
 
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [("x" * 100, "yours has 100"), ("admin\u202e", r"yours has U\+202E"), ("  ", "yours has 0")],
+)
+async def test_a_refused_name_says_what_is_wrong_with_it(
+    scene: Scene, typed: str, words: str
+) -> None:
+    with pytest.raises(UserError, match=words):
+        await choose_name(scene.store, scene.ada, typed)
+
+
 async def test_a_choice_is_recorded_and_limited(scene: Scene, clock: ManualClock) -> None:
     renamed = await choose_name(scene.store, scene.ada, "  Ada\n  Lovelace ")
     assert renamed.name == "Ada Lovelace"

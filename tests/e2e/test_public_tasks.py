@@ -300,7 +300,7 @@ def test_a_set_of_last_year_is_told_how_to_open_again(site: Site) -> None:
     assert said == (
         "the deadline is in the past: 2026-05-31 23:59 UTC for leaderboard "
         "'princeton_cross_entropy'; choose a later one, or none "
-        "(`podium task publish --no-deadline`)"
+        "(an empty field, or `podium task publish --no-deadline`)"
     )
 
 

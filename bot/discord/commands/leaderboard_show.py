@@ -123,7 +123,7 @@ A header, the comments at a file's top, may name board and GPU types:
 **Times** are by the judge's own clock, with their uncertainty (±). Lower is better. Times that \
 cannot be told apart share a rank.
 **Confirmation pending:** a run that would take one of the first three places is first compared \
-with its holder, in turns on one card. Until then your earlier best stays ranked.
+with its holder, in turns on the same machine. Until then your earlier best stays ranked.
 
 """
 

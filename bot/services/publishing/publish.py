@@ -251,7 +251,8 @@ def _require_deadline(
         raise UserError(
             "bad-deadline",
             f"the deadline is in the past: {show_deadline(request.deadline)} for leaderboard "
-            f"{name!r}; choose a later one, or none (`podium task publish --no-deadline`)",
+            f"{name!r}; choose a later one, or none (an empty field, or `podium task publish "
+            "--no-deadline`)",
         )
 
 

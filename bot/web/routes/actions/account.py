@@ -128,7 +128,6 @@ async def _page(
 ) -> Response:
     values = {"title": "Your account", "made": made, **await _values(request, browser)}
     values["typed_name"] = browser.session.person.name if typed_name is None else typed_name
-    values["longest_name"] = accounts.LONGEST_NAME
     return await show(request, browser, "actions/me.html", values, fault=fault)
 
 

@@ -35,7 +35,10 @@ MET = replace(WAITING, rival=SubmissionId(7), rival_name="ada", run=SubmissionId
     ("found", "words"),
     [
         (WAITING, "confirmation pending: it would take 1st place; it is compared"),
-        (MET, "pending: it would take 1st place from #7 by ada; both are compared on one card"),
+        (
+            MET,
+            "1st place from #7 by ada; both are timed in turns on the same machine",
+        ),
         (replace(MET, alone=SubmissionId(7)), "#7 by ada failed in the comparison and is compared"),
         (
             replace(MET, state=ConfirmationState.CONFIRMED, ratio=PairRatio(0.988, 0.001)),

@@ -236,4 +236,4 @@ def test_the_gaps_to_the_next_rank_and_to_the_reference_are_shown() -> None:
     first, second = (gaps(leaderboard, each) for each in entries)
     assert len(first) == 1
     assert first[0].endswith(" vs reference")
-    assert second[0].startswith("2.0x as long as 1st, person 2 (")
+    assert second[0].startswith("2.0x as long as 1st, person 2: 10.0 µs more")

@@ -11,12 +11,13 @@ import pytest
 from bot.domain.accounts import TokenScope
 from bot.services.tokens import create_local_token
 from bot.web.context import WebContext
-from runners.contract.evaluation import CPU
+from runners.contract.evaluation import CPU, CaseKind
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.agents import application, make_door
 from tests.doubles.browsers import HOME, SAME_ORIGIN, Browser, signed_in
 from tests.doubles.clock import ManualClock
+from tests.doubles.factories import make_case, make_measurement
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 from tests.doubles.task_zips import packed
@@ -121,6 +122,10 @@ async def test_a_refused_zip_stays_in_the_form(door: WebContext) -> None:
     found = re.search(r'name="kept_data" value="([^"]+)"', refused.text)
     assert found is not None
     assert base64.b64decode(found[1]) == file[2]
+    late = {"name": "double", "gpu": CPU, "deadline": "2020-01-01 00:00"}
+    refused = await carol.post("/create", late, file=file)
+    assert "The deadline is in the past" in refused.text
+    assert f'value="{found[1]}"' in refused.text
     kept = {"name": "double", "gpu": CPU, "kept_name": file[1], "kept_data": found[1]}
     assert (await carol.post("/create", kept)).status_code == 303
     for broken in ("@@", "AA"):
@@ -166,4 +171,17 @@ async def test_a_run_that_passed_is_not_to_be_fixed(door: WebContext, place: Pla
     await place.judged(passed)
     report = await ada.text(f"/submissions/{passed.id}")
     assert "Fix and resubmit" not in report
+    assert f'<a class="button" href="/submit/{passed.id}/edit">Edit and resubmit</a>' in report
     assert '<a class="badge good" href="/docs/verdicts#passed">passed</a>' in report
+
+
+async def test_after_a_run_that_is_too_noisy_the_first_thing_offered_is_another_one(
+    door: WebContext, place: Place
+) -> None:
+    ada, _ = await signed_in(door)
+    noisy = make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6, 0.5e6))
+    for cases, look in (((noisy,), "button primary"), ((), "button ")):
+        run = await place.submit()
+        await place.judged(run, cases=cases)
+        report = await ada.text(f"/submissions/{run.id}")
+        assert f'<button class="{look}">Run again</button>' in report
