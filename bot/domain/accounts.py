@@ -1,7 +1,7 @@
 """A person, their rights, and the scopes of their tokens."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
@@ -113,6 +113,8 @@ class Caller(Viewer):
     """Whether the person may create boards."""
     until: datetime | None = None
     """When their token or session ends; None if it has no set end."""
+    name: str = field(default="", compare=False)
+    """The person's name, for display; empty without an account."""
 
 
 ANYBODY = Caller(NOBODY)
@@ -120,7 +122,12 @@ ANYBODY = Caller(NOBODY)
 
 
 def make_caller(
-    person: Viewer, rights: Rights, scope: TokenScope, *, until: datetime | None = None
+    person: Viewer,
+    rights: Rights,
+    scope: TokenScope,
+    *,
+    until: datetime | None = None,
+    name: str = "",
 ) -> Caller:
     """Return the caller for a person with these rights and a token of this scope."""
     is_admin = rights.is_admin and scope is TokenScope.ADMIN
@@ -131,6 +138,7 @@ def make_caller(
         scope=scope,
         is_creator=rights.is_creator or rights.is_admin,
         until=until,
+        name=name,
     )
 
 
@@ -208,3 +216,17 @@ class Person:
         if self.identity.startswith(f"{DELETED}:"):
             return self.name
         return with_handle(self.name, self.identity, self.handle)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenHolder:
+    """A token with its person, and the person's rights from all sources together."""
+
+    token: Token
+    person: Person
+    rights: Rights
+
+    def caller(self, scope: TokenScope, *, until: datetime | None) -> Caller:
+        """Return the caller for the person with a token or session of this scope."""
+        viewer = Viewer(self.person.id, frozenset({self.person.identity}))
+        return make_caller(viewer, self.rights, scope, until=until, name=self.person.name)

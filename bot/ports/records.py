@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from bot.domain import records
-from bot.domain.accounts import Rights, Token, TokenScope
+from bot.domain.accounts import Rights, Token, TokenHolder, TokenScope
 from bot.domain.board import Access, Board, NewBoard, Pins, SeasonRules, TaskVersion, Viewer
 from bot.domain.competition import Competition, NewCompetition
 from bot.domain.ids import (
@@ -309,13 +309,13 @@ class Tokens(Protocol):
         expires_at: datetime | None = None,
         begun_by: TokenId | None = None,
     ) -> Token:
-        """Store the digest of a new token; StoreError when a worker with this label has a token.
-
-        It is revoked together with the token `begun_by`.
-        """
+        """Store a new token, which is revoked with `begun_by`; StoreError if the worker has one."""
 
     async def find(self, digest: str) -> Token | None:
         """Return the token with this digest unless it is revoked; it may have expired."""
+
+    async def find_holder(self, digest: str) -> TokenHolder | None:
+        """Return the same with its person and the rights that they have now."""
 
     async def of(self, person: PersonId) -> tuple[Token, ...]:
         """Return a person's tokens that are neither revoked nor expired, oldest first."""

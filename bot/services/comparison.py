@@ -136,7 +136,7 @@ async def _earlier(
     store: Store, person: PersonId, board: Board, number: SubmissionId
 ) -> tuple[HistoryEntry, ...]:
     """Return a person's newest submissions to the board, without the compared one."""
-    earlier = await history_of(store, person, board.id, limit=_NEWEST)
+    earlier = await history_of(store, person, board, limit=_NEWEST)
     return tuple(
         each
         for each in earlier

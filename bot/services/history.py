@@ -31,20 +31,23 @@ async def submission_history(
 
     People always see their own submissions, even after the board was hidden from them.
     """
-    board = None if board_name is None else (await find_board(store, viewer, board_name)).id
+    board = None if board_name is None else await find_board(store, viewer, board_name)
     return await history_of(store, viewer.person, board, before=before, limit=limit)
 
 
 async def history_of(
     store: Store,
     person: PersonId,
-    board: BoardId | None = None,
+    board: Board | None = None,
     *,
     before: SubmissionId | None = None,
     limit: int = 50,
 ) -> tuple[HistoryEntry, ...]:
     """Return a person's submissions without checks: the caller decides what may be shown."""
-    submissions = await store.submissions.history(person, board, before, limit)
+    number = None if board is None else board.id
+    submissions = await store.submissions.history(person, number, before, limit)
+    if not submissions:
+        return ()
     results: dict[SubmissionId, list[JobResult]] = {each.id: [] for each in submissions}
     told = await store.confirmations.concerning(list(results))
     compared = {(each.submission, each.gpu): each.state for each in told}
@@ -54,8 +57,8 @@ async def history_of(
         key = outcome.submission, outcome.gpu
         told_of = replace(outcome, confirmation=compared.get(key), lost_to=lost.get(key))
         results[outcome.submission].append(told_of)
-    boards = {each.board: each for each in submissions}
-    names = {board_id: (await board_of(store, each)).name for board_id, each in boards.items()}
+    firsts = {each.board: each for each in submissions}
+    names = {key: (board or await board_of(store, each)).name for key, each in firsts.items()}
     return tuple(
         [
             HistoryEntry(

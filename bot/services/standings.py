@@ -148,13 +148,13 @@ async def _public_message(store: Store, refusal: FailedRun) -> str:
 async def board_standings(
     store: Store,
     viewer: Viewer,
-    board_name: str,
+    named: str | Board,
     gpu: str | None = None,
     *,
     version: int | None = None,
 ) -> tuple[BoardStandings, ...]:
-    """Return a board's leaderboards, by default of its current task version."""
-    board = await find_board(store, viewer, board_name)
+    """Return a named or found board's leaderboards, by default of its current task version."""
+    board = named if isinstance(named, Board) else await find_board(store, viewer, named)
     gpus = board.gpus if gpu is None else (_gpu_name(gpu, board),)
     shown = await _version(store, board, version)
     own = board.belongs_to(viewer)

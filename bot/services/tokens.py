@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from bot.domain import accounts
-from bot.domain.accounts import MACHINE, Caller, Person, Rights, Token, TokenScope
-from bot.domain.board import Viewer
+from bot.domain.accounts import MACHINE, Caller, Person, Rights, Token, TokenHolder, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TokenId
 from bot.domain.records import KnownPerson
@@ -73,18 +72,15 @@ async def caller_for_token(store: Store, clock: Clock, secret: str) -> Caller:
 
     UserError `bad-token` when it is unknown, a worker's, a browser's, revoked or expired.
     """
-    token = await _personal_token(store, clock, secret)
-    person = await store.people.get(token.person)
-    if person is None:
-        raise _bad_token()
-    return await caller_for(store, person, token.scope, until=token.expires_at)
+    holder = await _holder_of(store, clock, secret)
+    return holder.caller(holder.token.scope, until=holder.token.expires_at)
 
 
-async def _personal_token(store: Store, clock: Clock, secret: str) -> Token:
-    token = await store.tokens.find(accounts.digest_of(secret))
-    if token is None or not token.is_personal or not token.is_live(clock.now()):
+async def _holder_of(store: Store, clock: Clock, secret: str) -> TokenHolder:
+    holder = await store.tokens.find_holder(accounts.digest_of(secret))
+    if holder is None or not holder.token.is_personal or not holder.token.is_live(clock.now()):
         raise _bad_token()
-    return token
+    return holder
 
 
 def _bad_token() -> UserError:
@@ -93,14 +89,6 @@ def _bad_token() -> UserError:
         "this personal token is unknown, expired or revoked; create one with `/profile link` on "
         "Discord, or with `podium token create --person NAME` on the machine that runs Podium",
     )
-
-
-async def caller_for(
-    store: Store, person: Person, scope: TokenScope, *, until: datetime | None
-) -> Caller:
-    """Return the caller for a person with a token or session of this scope that ends at `until`."""
-    viewer = Viewer(person.id, frozenset({person.identity}))
-    return accounts.make_caller(viewer, await store.rights.of(person.id), scope, until=until)
 
 
 async def revoke_token(store: Store, person: PersonId, token: TokenId) -> None:
@@ -212,7 +200,7 @@ async def sign_in_by_token(store: Store, clock: Clock, secret: str, label: str) 
 
     UserError for a token that is unknown or read-only.
     """
-    token = await _personal_token(store, clock, secret)
+    token = (await _holder_of(store, clock, secret)).token
     scope = _SESSION_SCOPES.get(token.scope)
     if scope is None:
         raise UserError("narrow-token", "this token is read-only; sign in with one that may submit")
@@ -262,17 +250,17 @@ async def _start_session(
 
 async def session_of(store: Store, clock: Clock, secret: str) -> BrowserSession | None:
     """Return the session of a secret, with its person's current rights; None when it has ended."""
-    token = await store.tokens.find(accounts.digest_of(secret))
-    if token is None or token.scope not in _TOKEN_SCOPES or not token.is_live(clock.now()):
+    holder = await store.tokens.find_holder(accounts.digest_of(secret))
+    if holder is None:
         return None
-    person = await store.people.get(token.person)
-    if person is None:
+    token = holder.token
+    if token.scope not in _TOKEN_SCOPES or not token.is_live(clock.now()):
         return None
     # Tokens made in this session end no later than the token it began with; a sign-in by Discord
     # sets no such limit.
     until = None if token.begun_by is None else token.expires_at
-    caller = await caller_for(store, person, _TOKEN_SCOPES[token.scope], until=until)
-    return BrowserSession(token, person, caller)
+    caller = holder.caller(_TOKEN_SCOPES[token.scope], until=until)
+    return BrowserSession(token, holder.person, caller)
 
 
 async def sessions_of(store: Store, clock: Clock, person: PersonId) -> tuple[Token, ...]:

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 from starlette.routing import Match
 
-from bot.domain.board import NOBODY, Viewer
+from bot.domain.accounts import ANYBODY
 from bot.domain.errors import StoreError, UserError, fault_words
 from bot.web import rendering, sessions
 from bot.web.context import context_of
@@ -132,8 +132,8 @@ async def _frame(request: Request) -> dict[str, Any]:
     """Return the values of the page's header; none when the database does not answer."""
     try:
         browser = await sessions.browser_of(request)
-        viewer = Viewer(NOBODY) if browser is None else browser.session.caller
-        return await rendering.frame_of(request, viewer)
+        viewer = ANYBODY if browser is None else browser.session.caller
+        return rendering.frame_of(request, viewer)
     except StoreError:
         return {}
 

@@ -19,7 +19,8 @@ from fastapi.responses import StreamingResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from bot.domain.board import NOBODY, Viewer
+from bot.domain.accounts import Caller
+from bot.domain.board import NOBODY
 from bot.domain.errors import StoreError, UserError
 from bot.domain.names import split_handle
 from bot.domain.times import show_score, show_speed_up, show_time
@@ -200,26 +201,25 @@ class RenderedPage:
 
 
 async def page(
-    request: Request, viewer: Viewer, template: str, values: Mapping[str, Any]
+    request: Request, viewer: Caller, template: str, values: Mapping[str, Any]
 ) -> Response:
     """Return the response with a rendered template; its header shows the viewer."""
     return page_response(request, await render_page(request, viewer, template, values))
 
 
 async def render_page(
-    request: Request, viewer: Viewer, template: str, values: Mapping[str, Any]
+    request: Request, viewer: Caller, template: str, values: Mapping[str, Any]
 ) -> RenderedPage:
     """Return the rendered page, which is only for this viewer."""
-    frame = await frame_of(request, viewer)
+    frame = frame_of(request, viewer)
     # Not in a thread: after each write, the event loop would have to wait for the interpreter lock.
     return RenderedPage.of(render(template, {**frame, **values}))
 
 
-async def frame_of(request: Request, viewer: Viewer) -> dict[str, Any]:
+def frame_of(request: Request, viewer: Caller) -> dict[str, Any]:
     """Return the values of a page's header; a page for several requests has its own `back`."""
-    context = context_of(request)
-    me = None if viewer.person == NOBODY else await context.store.people.get(viewer.person)
-    site, back = context.public_url or "", page_of(request)
+    me = None if viewer.person == NOBODY else viewer
+    site, back = context_of(request).public_url or "", page_of(request)
     return {"me": me, "viewer": viewer, "here": request.url.path, "back": back, "site": site}
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.accounts import TokenScope
+from bot.domain.accounts import Rights, TokenHolder, TokenScope
 from bot.domain.errors import StoreError
 from bot.domain.ids import TokenId
 from tests.doubles.clock import ManualClock
@@ -29,6 +29,28 @@ async def test_a_token_is_found_by_its_digest_until_it_is_revoked(scene: Scene) 
     assert await tokens.find(DIGEST) is None
     assert await tokens.find("2" * 64) is None
     assert await tokens.of(ada) == (second,)
+
+
+async def test_the_holder_of_a_token_has_the_rights_of_all_sources(scene: Scene) -> None:
+    tokens, rights, ada = scene.store.tokens, scene.store.rights, scene.ada
+    bob = await scene.store.people.ensure("local:bob", "Bob")
+    token = await tokens.add(ada.id, DIGEST, "laptop")
+    assert await tokens.find_holder(DIGEST) == TokenHolder(token, ada, Rights())
+    await rights.replace(ada.id, "one", Rights(frozenset({"a", "b"})))
+    await rights.replace(ada.id, "two", Rights(frozenset({"b", "c"}), is_creator=True))
+    await rights.replace(bob.id, "one", Rights(frozenset({"d"}), is_admin=True))
+    held = Rights(frozenset({"a", "b", "c"}), is_creator=True)
+    assert await tokens.find_holder(DIGEST) == TokenHolder(token, ada, held)
+    await rights.replace(ada.id, "one", Rights(is_admin=True))
+    found = await tokens.find_holder(DIGEST)
+    assert found is not None
+    assert found.rights == await rights.of(ada.id)
+    session = await tokens.add(ada.id, OTHER, "Firefox", TokenScope.SESSION, begun_by=token.id)
+    assert await tokens.find_holder(OTHER) == TokenHolder(session, ada, await rights.of(ada.id))
+    assert await tokens.revoke(ada.id, token.id)
+    assert await tokens.find_holder(DIGEST) is None
+    assert await tokens.find_holder(OTHER) is None
+    assert await tokens.find_holder("2" * 64) is None
 
 
 async def test_a_workers_token_is_none_of_its_makers_own(scene: Scene, clock: ManualClock) -> None:

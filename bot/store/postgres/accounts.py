@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from asyncpg import Record
 
-from bot.domain.accounts import DELETED_NAME, Person, Rights, Token, TokenScope
+from bot.domain.accounts import DELETED_NAME, Person, Rights, Token, TokenHolder, TokenScope
 from bot.domain.errors import StoreError
 from bot.domain.finals import without_names
 from bot.domain.ids import PersonId, SubmissionId, TokenId
@@ -46,6 +46,14 @@ class PostgresTokens:
         row = await self._database.row("tokens.find", digest)
         return None if row is None else _token(row)
 
+    async def find_holder(self, digest: str) -> TokenHolder | None:
+        row = await self._database.row("tokens.find_holder", digest)
+        if row is None:
+            return None
+        number, handle = PersonId(row["person"]), row["handle"] or ""
+        person = Person(number, row["identity"], row["name"], row["joined_at"], handle)
+        return TokenHolder(_token(row), person, _rights(row))
+
     async def of(self, person: PersonId) -> tuple[Token, ...]:
         rows = await self._database.rows("tokens.of", person, self._clock.now())
         return tuple(_token(row) for row in rows)
@@ -78,6 +86,11 @@ def _token(row: Record) -> Token:
     )
 
 
+def _rights(row: Record) -> Rights:
+    held = frozenset(row["credentials"])
+    return Rights(held, is_admin=row["is_admin"], is_creator=row["is_creator"])
+
+
 class PostgresRights:
     """Rights by person and source."""
 
@@ -102,8 +115,7 @@ class PostgresRights:
     async def of(self, person: PersonId) -> Rights:
         found = Rights()
         for row in await self._database.rows("rights.of", person):
-            held = frozenset(row["credentials"])
-            found |= Rights(held, is_admin=row["is_admin"], is_creator=row["is_creator"])
+            found |= _rights(row)
         return found
 
     async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[RightsGrant, ...]:

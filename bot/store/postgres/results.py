@@ -32,15 +32,22 @@ Read = Callable[[Sequence[JobId]], Awaitable[Mapping[JobId, Cached]]]
 
 
 class JobCache(Generic[Cached]):
-    """A cache of scores or failed runs by job."""
+    """A cache of scores or failed runs by job; in a transaction, it has `committed` before it.
+
+    What a transaction reads does not get into `committed`, because it may be rolled back.
+    """
 
     def __init__(self, read: "Read[Cached]", most: int = MOST) -> None:
         self._read, self._most = read, most
+        self.committed: JobCache[Cached] | None = None
         self._known: dict[JobId, Cached] = {}
 
     async def of(self, wanted: Mapping[JobId, str]) -> dict[JobId, Cached]:
         """Return the data of jobs, given each person's current name; deleted jobs are left out."""
         known = self._known
+        if self.committed is not None:
+            before = self.committed._known  # noqa: SLF001 - of the same class
+            known.update({job: before[job] for job in wanted if job in before and job not in known})
         unknown = [
             job
             for job, name in wanted.items()
@@ -64,10 +71,13 @@ _HASHES = 2**32 - 1
 class PostgresResults:
     """Evaluations as accepted, and their scores."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, committed: "PostgresResults | None" = None) -> None:
         self._database = database
-        self._scores = JobCache(self._read_scores)
-        self._refusals = JobCache(self._read_refusals)
+        self._scores: JobCache[Score] = JobCache(self._read_scores)
+        self._refusals: JobCache[FailedRun] = JobCache(self._read_refusals)
+        if committed is not None:
+            self._scores.committed = committed._scores  # noqa: SLF001
+            self._refusals.committed = committed._refusals  # noqa: SLF001
 
     async def evaluations(self, submission: SubmissionId) -> tuple[StoredEvaluation, ...]:
         found = await self._database.rows("results.evaluations", submission)

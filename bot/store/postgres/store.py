@@ -67,7 +67,9 @@ class PostgresStore:
         """Yield the same roles on one connection; see `bot.ports.Store`."""
         async with self._database.transaction() as connection:
             bound = replace(self._database, bound=connection)
-            yield PostgresStore(bound, self.events, self._clock, self.costs.prices)
+            inner = PostgresStore(bound, self.events, self._clock, self.costs.prices)
+            inner.results = results.PostgresResults(bound, self.results)
+            yield inner
 
 
 @asynccontextmanager

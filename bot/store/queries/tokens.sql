@@ -11,6 +11,20 @@ where digest = $1 and revoked_at is null and not exists (
     where parent.id = tokens.begun_by and parent.revoked_at is not null
 )
 
+-- name: find_holder
+-- One query instead of three, because every request with a token or from a signed-in browser needs it.
+select tokens.*, people.identity, people.name, people.handle, people.created_at as joined_at,
+    array(
+        select distinct unnest(credentials) from rights where rights.person = people.id
+    ) as credentials,
+    exists (select from rights where rights.person = people.id and is_admin) as is_admin,
+    exists (select from rights where rights.person = people.id and is_creator) as is_creator
+from tokens join people on people.id = tokens.person
+where digest = $1 and revoked_at is null and not exists (
+    select 1 from tokens as parent
+    where parent.id = tokens.begun_by and parent.revoked_at is not null
+)
+
 -- name: of
 select * from tokens
 where person = $1 and scope in ('read', 'person', 'admin') and revoked_at is null

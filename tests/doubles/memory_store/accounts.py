@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bot.domain.accounts import DELETED_NAME, Person, Rights, Token, TokenScope
+from bot.domain.accounts import DELETED_NAME, Person, Rights, Token, TokenHolder, TokenScope
 from bot.domain.board import SourceVisibility
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, SubmissionId, TokenId
@@ -146,8 +146,8 @@ class MemoryRights:
 class MemoryTokens:
     """Tokens by digest."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
+    def __init__(self, tables: Tables, rights: MemoryRights) -> None:
+        self._tables, self._rights = tables, rights
         self._tokens: dict[str, Token] = {}
 
     async def add(
@@ -170,6 +170,14 @@ class MemoryTokens:
     async def find(self, digest: str) -> Token | None:
         token = self._tokens.get(digest)
         return None if token is None or token.revoked_at is not None else token
+
+    async def find_holder(self, digest: str) -> TokenHolder | None:
+        token = await self.find(digest)
+        if token is None:
+            return None
+        return TokenHolder(
+            token, self._tables.people[token.person], await self._rights.of(token.person)
+        )
 
     async def of(self, person: PersonId) -> tuple[Token, ...]:
         now = self._tables.clock.now()

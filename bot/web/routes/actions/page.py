@@ -15,7 +15,7 @@ from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from bot.domain import board
-from bot.domain.accounts import Caller, require_creator
+from bot.domain.accounts import ANYBODY, Caller, require_creator
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.bundle import MAX_PACKED
@@ -76,7 +76,7 @@ async def show(
     fault: UserError | None = None,
 ) -> Response:
     """Return an uncacheable page; with a fault, it has its message and status."""
-    viewer = board.Viewer(board.NOBODY) if browser is None else browser.session.caller
+    viewer = ANYBODY if browser is None else browser.session.caller
     shown = {
         "stamp": "" if browser is None else browser.stamp,
         "fault": "" if fault is None else fault.message,

@@ -21,8 +21,8 @@ from bot.reports.charts import as_data, describe_chart, scaling_report
 from bot.reports.confirmations import confirmation_line, final_table, pending_table
 from bot.reports.standings import absent_table, first_names, gaps, standings_notes, standings_table
 from bot.services import lookup
-from bot.services.history import submission_history
-from bot.services.standings import MAX_HISTORY, board_standings, ranks_at, scaling
+from bot.services.history import history_of
+from bot.services.standings import MAX_HISTORY, board_standings, ranks_at, scaling, task_version
 from bot.web import auth, rendering
 from bot.web.context import WebContext, context_of
 from bot.web.markup import highlighted, statement
@@ -106,33 +106,32 @@ async def board(request: Request, name: str, viewer: auth.AnyViewer, query: Page
 async def _values(
     context: WebContext, viewer: Viewer, name: str, query: BoardPageQuery
 ) -> dict[str, Any]:
-    board, definition = await lookup.task_of(context.store, viewer, name)
+    board = await lookup.find_board(context.store, viewer, name)
     shown = await _standings(context, viewer, board, query)
-    past = await _past(context, viewer, name)
+    past = await _past(context, viewer, board)
+    shared = await _shared_values(context, shown, query)
     address = {"gpu": shown.gpu, "version": query.version, "person": query.person}
     position = query.model_dump(include={"sort", "page"}, exclude_defaults=True, mode="json")
     return {
+        **shared,
         "title": f"{board.name} on {shown.gpu}",
         "board": board,
         "back": f"/boards/{quote(board.name)}?" + rendering.query(address | position),
         "events": f"/boards/{quote(board.name)}/events?"
         + rendering.query(address | {"sort": query.sort.value, "page": query.page}),
         "leaderboard": shown,
-        "versions": await context.store.boards.versions(board.id),
         "query": query,
         "now": context.clock.now(),
-        "notes": list(standings_notes(shown)),
         "whole_season": MAX_HISTORY,
-        "live": await _live(context, viewer, shown, query),
+        "live": _own_line(viewer, shown) + shared["everyone"],
         "past": list(zip(past, history.history_table(past).rows, strict=True)),
-        **await _task_values(board, definition),
     }
 
 
-async def _past(context: WebContext, viewer: Viewer, name: str) -> Any:  # noqa: ANN401 - history entries
+async def _past(context: WebContext, viewer: Viewer, board: Board) -> Any:  # noqa: ANN401 - history entries
     if viewer.person == NOBODY:
         return ()
-    return await submission_history(context.store, viewer, name, limit=_OWN_ROWS)
+    return await history_of(context.store, viewer.person, board, limit=_OWN_ROWS)
 
 
 async def _task_values(board: Board, definition: TaskDefinition) -> dict[str, Any]:
@@ -161,7 +160,8 @@ async def events(request: Request, name: str, viewer: auth.AnyViewer, query: Pag
     async def part() -> rendering.Part:
         board = await lookup.find_board(context.store, viewer, name)
         shown = await _standings(context, viewer, board, query)
-        return await _live(context, viewer, shown, query), False
+        shared = await _shared_values(context, shown, query)
+        return _own_line(viewer, shown) + shared["everyone"], False
 
     return rendering.live(context, part, lambda: auth.has_same_viewer(request, viewer))
 
@@ -170,27 +170,33 @@ async def _standings(
     context: WebContext, viewer: Viewer, board: Board, query: BoardPageQuery
 ) -> BoardStandings:
     gpu = query.gpu or board.gpus[0]
-    (shown,) = await board_standings(context.store, viewer, board.name, gpu, version=query.version)
+    (shown,) = await board_standings(context.store, viewer, board, gpu, version=query.version)
     return shown
 
 
-async def _live(
-    context: WebContext, viewer: Viewer, shown: BoardStandings, query: BoardPageQuery
-) -> str:
-    """Return the part that updates itself: the viewer's own line, then what everyone sees.
+async def _shared_values(
+    context: WebContext, shown: BoardStandings, query: BoardPageQuery
+) -> dict[str, Any]:
+    """Return what is the same for all viewers, which is made once per change."""
+    board = shown.board
 
-    The latter is rendered once per change for all viewers.
-    """
-
-    async def make() -> str:
+    async def make() -> dict[str, Any]:
         before = await _yesterday(context, shown)
-        values = {"board": shown.board, "leaderboard": shown, "query": query}
+        attempts = sum(each.attempts for each in shown.entries)
+        values = {"board": board, "leaderboard": shown, "query": query, "attempts": attempts}
         values |= _standings_values(shown, query, before)
-        return rendering.render("parts/standings.html", values)
+        version = await task_version(context.store, board.task_version)
+        return {
+            "everyone": rendering.render("parts/standings.html", values),
+            "attempts": attempts,
+            "notes": list(standings_notes(shown)),
+            "versions": await context.store.boards.versions(board.id),
+            **await _task_values(board, version.definition),
+        }
 
-    key = ("standings", shown.board, shown.version, shown.gpu, *query.model_dump().values())
-    everyone = await context.cache.get((*key, shown.revision, shown.final), MOVES_FRESH_S, make)
-    return _own_line(viewer, shown) + everyone
+    key = ("standings", board, shown.version, shown.gpu, *query.model_dump().values())
+    state = shown.revision, shown.final, shown.reference_failure
+    return await context.cache.get((*key, *state), MOVES_FRESH_S, make)
 
 
 def _own_line(viewer: Viewer, shown: BoardStandings) -> str:

@@ -58,3 +58,16 @@ async def test_beyond_the_most_those_wanted_last_are_known(rows: Rows) -> None:
     assert await remembered.of(rows.wanted(2, 3)) == {2: kept("Bob"), 3: kept("Cid")}
     await remembered.of(rows.wanted(1))
     assert rows.asked == [[1, 2], [3], [1]]
+
+
+async def test_a_transaction_knows_what_is_committed_and_adds_nothing_to_it(rows: Rows) -> None:
+    committed = JobCache(rows.read)
+    await committed.of(rows.wanted(1, 2))
+    inner = JobCache(rows.read)
+    inner.committed = committed
+    rows.names[JobId(2)] = "Bob B."
+    found = await inner.of(rows.wanted(1, 2, 3))
+    assert found == {1: kept("Ada"), 2: kept("Bob B."), 3: kept("Cid")}
+    del rows.names[JobId(3)]  # the transaction is rolled back
+    assert await committed.of(rows.wanted(1, 3)) == {1: kept("Ada")}
+    assert rows.asked == [[1, 2], [2, 3], [3]]

@@ -1,6 +1,7 @@
 """Tests of a board's page: moves since yesterday, the deadline, the viewer's line, the weight."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -11,6 +12,7 @@ import pytest
 from bot.domain.board import SeasonRules
 from bot.domain.confirmation import Confirmation, ConfirmationState
 from bot.domain.ids import ConfirmationId, PersonId, SubmissionId
+from bot.web.routes.pages import board
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import Browser, signed_in
 from tests.doubles.exhibition import Exhibition, make_exhibition
@@ -197,6 +199,42 @@ async def test_the_page_of_a_thousand_people_weighs_less_than_60_kb(
     sizes = [await _sent(browser, each) for each in ("/boards/vectoradd?gpu=H100", *files)]
     assert len(files) > 4
     assert sum(sizes) < MOST_BYTES, sizes
+
+
+async def test_the_pages_of_all_viewers_share_what_is_the_same_for_them(
+    shown: Exhibition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await shown.ranked("Ada", "empty", "CPU", 100_000)
+    door, made = make_door(shown.store, shown.clock), Counter[str]()
+
+    def count(owner: object, name: str) -> None:
+        original = getattr(owner, name)
+
+        def counted(*values: object) -> object:
+            made[name] += 1
+            return original(*values)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    async def revision(*_: object) -> int:
+        return 1  # that of the store in memory grows with each call
+
+    monkeypatch.setattr(shown.store.results, "revision", revision)
+    for owner, name in (
+        (shown.store.boards, "versions"),
+        (shown.store.people, "get"),
+        (board, "standings_notes"),
+        (board, "statement"),
+    ):
+        count(owner, name)
+    ada = str([*shown.people].index("Ada"))
+    browsers = {name: (await signed_in(door, name))[0] for name in (ada, "first", "second")}
+    made["get"] = 0
+    for name, browser in browsers.items():
+        text = await browser.text("/boards/empty?gpu=CPU")
+        assert f'<a class="me" href="/me">{name}</a>' in text
+        assert ("<strong>You</strong>" in text) == (name == ada)
+    assert made == {"versions": 1, "standings_notes": 1, "statement": 1, "get": 0}
 
 
 async def _sent(browser: Browser, path: str) -> int:
