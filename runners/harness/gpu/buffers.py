@@ -167,10 +167,14 @@ class Buffers:
         buffers.complete()
         return buffers
 
-    def check_free_memory(self) -> None:
-        """Raise VerdictError if the candidate left the judge too little GPU memory to continue."""
+    def check_free_memory(self, inputs: int = 0) -> None:
+        """Raise VerdictError if the candidate left the judge too little GPU memory to continue.
+
+        `inputs` is how many further inputs the judge needs at once.
+        """
         free, _ = torch.cuda.mem_get_info()
-        if free < min(SPARE + 8 * self.pool_at, self.free_before // 8):
+        needed = SPARE + 8 * self.pool_at + inputs * self.output_at
+        if free < min(needed, self.free_before // 8):
             raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"only {free >> 20} MiB of the GPU's memory were left"
             )
