@@ -203,6 +203,12 @@ def l2_cache_bytes() -> int:
     return int(torch.cuda.get_device_properties(0).L2_cache_size)
 
 
+def is_held_by_others() -> bool:
+    """Whether other processes hold more than half of the GPU's memory."""
+    free, whole = torch.cuda.mem_get_info()
+    return free + torch.cuda.memory_reserved() < whole // 2
+
+
 def pool_size(expected: values.Node | None, output_bytes: int, places: int) -> int:
     """Bytes for the kernel's own allocations, including its output; 0 if memory is scarce.
 
