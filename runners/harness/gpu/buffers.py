@@ -167,10 +167,14 @@ class Buffers:
         buffers.complete()
         return buffers
 
-    def check_free_memory(self) -> None:
-        """Raise VerdictError if the candidate left the judge too little GPU memory to continue."""
+    def check_free_memory(self, inputs: int = 0) -> None:
+        """Raise VerdictError if the candidate left the judge too little GPU memory to continue.
+
+        `inputs` is how many further inputs the judge needs at once.
+        """
         free, _ = torch.cuda.mem_get_info()
-        if free < min(SPARE + 8 * self.pool_at, self.free_before // 8):
+        needed = SPARE + 8 * self.pool_at + inputs * self.output_at
+        if free < min(needed, self.free_before // 8):
             raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"only {free >> 20} MiB of the GPU's memory were left"
             )
@@ -197,6 +201,12 @@ class Buffers:
 def l2_cache_bytes() -> int:
     """The size of this GPU's L2 cache."""
     return int(torch.cuda.get_device_properties(0).L2_cache_size)
+
+
+def is_held_by_others() -> bool:
+    """Whether other processes hold more than half of the GPU's memory."""
+    free, whole = torch.cuda.mem_get_info()
+    return free + torch.cuda.memory_reserved() < whole // 2
 
 
 def pool_size(expected: values.Node | None, output_bytes: int, places: int) -> int:

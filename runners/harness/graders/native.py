@@ -198,7 +198,7 @@ def _rehearse(
             with session.record_duration("run"):
                 candidate.call(channel.Operation.RUN, data, expected, timed.deadline, launch=launch)
         except VerdictError as error:
-            timed.failed[number] = error
+            timed.failed[number] = session.attributed(error)
             return
     with suppress(VerdictError):  # without the files every candidate compiles for itself
         candidate.pack(timed.deadline)

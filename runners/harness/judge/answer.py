@@ -5,20 +5,41 @@ arrive in the candidate's last frame or in memory that the frame names, and the 
 before it closes the window. Nothing is read later.
 """
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterable, Iterator
 
 import torch
 
 from runners.contract.verdict import Verdict
 from runners.harness.gpu.buffers import Buffers, device_bytes, on_device
 from runners.harness.gpu.memory import typed_view
-from runners.harness.judge.checks import difference, ordered_like, same, sorted_by_key
+from runners.harness.judge.checks import (
+    difference,
+    ordered_like,
+    refuse_across,
+    same,
+    sorted_by_key,
+)
 from runners.harness.protocol import values
 from runners.harness.verdicts import VerdictError
 
 POISON = 0xFF
-"""The value of every output byte before a call. In floating types it is NaN, so an output that was
-not written is wrong."""
+"""The value of every output byte of a floating type before a call: NaN, so an output that was not
+written is wrong."""
+_WITHOUT_NAN = ("float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn_x2")
+"""Floating types in which these bytes are a number."""
+
+
+def poison_of(node: values.TensorNode) -> int:
+    """Return the byte with which a tensor is poisoned for one call.
+
+    In other types than the floating ones it is random. Any constant could be right for most of an
+    output, such as -1, and a kernel would then only write the rest.
+    """
+    dtype = values.DTYPES[node.dtype]
+    if (dtype.is_floating_point or dtype.is_complex) and node.dtype not in _WITHOUT_NAN:
+        return POISON
+    return secrets.randbelow(2 if dtype is torch.bool else 256)
 
 
 class Answer:
@@ -78,7 +99,11 @@ class Answer:
         return self.room is not None and values.has_host_part(self.room)
 
     def places(self, output: values.Node | None) -> values.Node | None:
-        """Return the output with offsets in the shared memory; VerdictError if it is not there."""
+        """Return the output with offsets in the shared memory; VerdictError if it is not there.
+
+        A tensor must take as many bytes as its room. The copy of one whose elements share memory
+        would be shorter than in calibration, and so would the time.
+        """
         described = self._in_expected_order(output)
         if self.remote:
             return self.room
@@ -89,7 +114,7 @@ class Answer:
             if node.device != "cuda" or not node.span:  # not captured
                 return node
             within = 0 <= offset <= self.buffers.memory.size - node.reach
-            if not within or offset % node.itemsize or node.reach > own.reach:
+            if not within or offset % node.itemsize or node.reach != own.reach:
                 raise VerdictError(
                     Verdict.DISALLOWED, "the output is not in the memory that the judge reads"
                 )
@@ -117,24 +142,41 @@ class Answer:
 
     def poison(self) -> None:
         """Queue the poisoning of these places before the window opens; earlier writes are lost."""
-        for _, there in self._pairs():
-            there.fill_(POISON)
+        for place, _ in self._places_and_rooms():
+            begin = place.offset or 0
+            self.buffers.memory.bytes[begin : begin + place.reach].fill_(poison_of(place))
 
     def _pairs(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Yield the judge's copy and the shared memory of every output on the GPU, as bytes."""
-        if self.wanted is None or self.room is None:
-            return
-        for place, room in zip(on_device(self.wanted), on_device(self.room), strict=True):
+        for place, room in self._places_and_rooms():
             own, there = (room.offset or 0) - self.output_at, place.offset or 0
             yield (
                 self.captured[own : own + place.reach],
                 self.buffers.memory.bytes[there : there + place.reach],
             )
 
+    def _places_and_rooms(self) -> Iterable[tuple[values.TensorNode, values.TensorNode]]:
+        """Return where every output on the GPU is, and its room."""
+        if self.wanted is None or self.room is None:
+            return ()
+        return zip(on_device(self.wanted), on_device(self.room), strict=True)
+
     def capture(self) -> None:
         """Queue the copies of the outputs on the GPU."""
         for own, there in self._pairs():
             own.copy_(there)
+
+    def refuse_across(self, inputs: Iterable[values.TensorNode], shift: int) -> None:
+        """Refuse an output that overlaps an input, but is not within one.
+
+        A kernel that extends an input by what follows it moves less than it returns. `shift` is
+        where the place of this call begins.
+        """
+        placed = [(shift + (each.offset or 0), each.reach) for each in inputs if each.span]
+        taken = [range(at, at + reach) for at, reach in placed]
+        for place, _ in self._places_and_rooms():
+            begin = place.offset or 0
+            refuse_across(range(begin, begin + place.reach), taken)
 
     def take(self, output: values.Node | None, read: values.Fetch, *, trusted: bool) -> None:
         """Copy the outputs on the host, which the last frame describes.

@@ -114,6 +114,17 @@ def changes_in(arena: Arena, data: object) -> Changes:
     )
 
 
+ACROSS_INPUTS = "an output overlaps the memory of the inputs, but is not within one of them"
+
+
+def refuse_across(output: range, inputs: Iterable[range]) -> None:
+    """Refuse an output that overlaps an input, but is not within one."""
+    shared = [each for each in inputs if output.start < each.stop and each.start < output.stop]
+    within = any(each.start <= output.start and output.stop <= each.stop for each in shared)
+    if output and shared and not within:
+        raise VerdictError(Verdict.DISALLOWED, ACROSS_INPUTS)
+
+
 def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:
     """Refuse a timed call that left processes which did not exist after the warm-up."""
     new = frozenset(now) - before

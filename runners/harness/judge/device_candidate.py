@@ -296,6 +296,11 @@ class DeviceCandidate(host_candidate.HostCandidate):
             self.guards.refuse_changed(self.buffers.memory.bytes)
 
     @override
+    def refuse_misplaced_output(self, data: object, reply: channel.CandidateReply) -> None:
+        if not self.remote:
+            self.answer.refuse_across(on_device(lay_out(data).node), self.place.shift)
+
+    @override
     def refuse_changes(self, data: object, reply: channel.CandidateReply) -> None:
         super().refuse_changes(data, reply)
         if reply.output is None or self.remote:

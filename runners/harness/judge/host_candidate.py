@@ -12,6 +12,7 @@ from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge.checks import (
+    ACROSS_INPUTS,
     changes_in,
     difference,
     fills_its_span,
@@ -47,7 +48,6 @@ USUAL_OUTPUT = 1 << 20
 CHECK_S = 3.0
 """Seconds after the deadline in which the check of a large output must end."""
 MAPPED_AGAIN = "the kernel mapped the memory of its input at another address"
-NOT_IN_ONE_INPUT = "an output overlaps the memory of the inputs, but is not within one of them"
 TOO_LARGE = "an input of the task exceeds the memory limit"
 
 
@@ -186,9 +186,9 @@ class HostCandidate:
     def refuse_misplaced_output(self, data: object, reply: channel.CandidateReply) -> None:
         """Refuse an output that consists of the input's pages in another order, or of two inputs.
 
-        Such a kernel moves less than it returns. On a GPU the judge copies outputs in the window.
+        Such a kernel moves less than it returns.
         """
-        if self.session.on_gpu or reply.output is None:
+        if reply.output is None:
             return
         with readable():
             places = self.handle.process.places_of(self.arena.fd)
@@ -199,7 +199,7 @@ class HostCandidate:
             begin, end = node.address - self.base, node.address - self.base + node.reach
             in_one = any(at <= begin and end <= at + reach for at, reach in placed)
             if begin < self.arena.size and end > 0 and not in_one:
-                raise VerdictError(Verdict.DISALLOWED, NOT_IN_ONE_INPUT)
+                raise VerdictError(Verdict.DISALLOWED, ACROSS_INPUTS)
 
     def refuse_changes(self, data: object, reply: channel.CandidateReply) -> None:
         """Refuse a kernel that wrote into an input, except into parts that it returned."""

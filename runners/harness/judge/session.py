@@ -10,12 +10,15 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
+
 from runners.contract.evaluation import EvaluationRequest, Isolation, Progress, Timing
 from runners.contract.files import EvaluationFile
 from runners.contract.launch import Compiled, LaunchNumbers
 from runners.contract.task import TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
+from runners.harness.gpu import buffers
 from runners.harness.judge.launches import Launching
 from runners.harness.protocol import arena, values
 from runners.harness.protocol.builds import Builds
@@ -94,10 +97,16 @@ class EvaluationSession:
             self.durations_s[step] = self.durations_s.get(step, 0.0) + spent
 
     def attributed(self, error: VerdictError) -> VerdictError:
-        """Return the error, or `timed_out` if the submission used most of an evaluation's time.
+        """Return the error, or another one if the submission left too little for the task's code.
 
-        An answer just before a time limit leaves little time for the task's code that checks it.
+        It is `timed_out` if the submission used most of an evaluation's time: an answer just before
+        a time limit leaves little time for the check. It is `memory_exceeded` if the task's code
+        ran out of the GPU's memory while candidates held most of it.
         """
+        out_of_memory = isinstance(error.__cause__, torch.OutOfMemoryError)
+        if self.on_gpu and out_of_memory and buffers.is_held_by_others():
+            message = "the kernel left too little of the GPU's memory for the task's code"
+            return VerdictError(Verdict.MEMORY_EXCEEDED, message)
         used = self.durations_s.get("run", 0.0) + self.durations_s.get("build", 0.0)
         if isinstance(error, OutOfTimeError) and 2 * used > self.request.left_s:
             message = "the time limit passed while the task's code checked a late answer"

@@ -30,7 +30,10 @@ from runners.harness.verdicts import (
 from runners.languages import spec_of
 
 _FAULTS = (ImportError, NameError, SyntaxError)
-"""The exceptions that a correct check does not raise, whatever the output is."""
+"""The exceptions that a correct check does not raise, whatever the output is.
+
+But a check of an empty output may use a variable that only its loop defines (UnboundLocalError).
+"""
 
 SECOND_CHECK_S = 1.5
 """Seconds in which the reference's own output must be checked to show that the task is not to blame
@@ -93,7 +96,7 @@ class KernelTask(TaskCode):
                 self._attribute_delay(data, error)
             except (VerdictError, MachineError):
                 raise
-            except Exception as error:  # noqa: BLE001 - a check may raise any type
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a check may raise any type
                 if not _broke_context(error):  # with a broken context no CUDA call works
                     self._try_check(data, error)
                 return f"the output cannot be compared: {type(error).__name__}: {error}"
@@ -120,7 +123,7 @@ class KernelTask(TaskCode):
         message = "the time limit passed while the task's code checked the output"
         raise VerdictError(Verdict.TIMED_OUT, message) from error
 
-    def _try_check(self, data: object, error: Exception) -> None:
+    def _try_check(self, data: object, error: BaseException) -> None:
         """Run the check on the reference's output; its exceptions pass through.
 
         Without a reference, the `error` for another output is raised if it is one of `_FAULTS`.
@@ -131,7 +134,7 @@ class KernelTask(TaskCode):
             data = self.generate(*self._generated[1:])  # the failed check may have changed it
         if self._reference is not None:
             _reason(self._check(data, self._reference(values.clone(data))))
-        elif isinstance(error, _FAULTS):
+        elif isinstance(error, _FAULTS) and not isinstance(error, UnboundLocalError):
             raise error
 
 
@@ -153,7 +156,7 @@ def seed_generators(seed: int) -> None:
         torch.cuda.manual_seed_all(seed)
 
 
-def _broke_context(error: Exception) -> bool:
+def _broke_context(error: BaseException) -> bool:
     """Whether a value of the output, such as an index, made the check break the CUDA context."""
     by_content = ("device-side assert", "illegal memory access")
     return isinstance(error, torch.AcceleratorError) and any(w in str(error) for w in by_content)

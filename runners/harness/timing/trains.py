@@ -105,6 +105,7 @@ class TrainRunner:
         if call.late:
             return None
         if operation is channel.Operation.RUN:
+            self.candidate.buffers.check_free_memory()
             self._verify(data, expected, deadline)
         claims = exchange.reply.claims_ns or ()
         if len(claims) != (len(data) if stamped else 0):
@@ -137,12 +138,11 @@ class TrainRunner:
             stride=buffers.place_size,
             stamped=stamped,
         )
-        answer = self.candidate.answer
-        answer.expect(expected)
+        self.candidate.answer.expect(expected)
         return channel.CandidateRequest(
             operation=operation,
             value=node,
-            rooms=answer.rooms,
+            rooms=self.candidate.answer.rooms,
             ahead=True,
             train=train,
         )
@@ -150,11 +150,8 @@ class TrainRunner:
     def _call(self, operation: channel.Operation) -> TrainCall:
         memory, flush = self.candidate.buffers.memory.bytes, self.candidate.buffers.flush_cache
 
-        def part(place: Place) -> torch.Tensor:
-            return memory[place.shift : place.shift + place.staging.numel()]
-
         def steps(place: Place) -> PlaceActions:
-            here = part(place)
+            here = memory[place.shift : place.shift + place.staging.numel()]
 
             def reveal() -> None:
                 place.answer.poison()
@@ -335,9 +332,10 @@ class CandidateTrains:
         """Run the trains of the submission; None if one was not queued in time."""
         self.times.windows.clear()
         self.times.claims.clear()
+        self.runner.candidate.buffers.check_free_memory(self.calls)
         for stamped in (True, *[False] * self.unstamped):
-            data = [fresh() for _ in range(self.calls)]
-            found = self._run(channel.Operation.RUN, data, stamped=stamped)
+            inputs = (fresh() for _ in range(self.calls))  # those of the last train are freed
+            found = self._run(channel.Operation.RUN, [*inputs], stamped=stamped)
             if found is None:
                 return None
             self.times.claims += found.claims

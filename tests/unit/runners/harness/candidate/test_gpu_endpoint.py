@@ -303,6 +303,16 @@ def test_what_the_judge_cannot_capture_where_it_lies_is_copied_into_its_room(
     assert not found.is_neg()
 
 
+def test_an_output_whose_elements_share_memory_is_copied_into_its_room(guest: GpuEndpoint) -> None:
+    column = lying(guest, POOL_AT, (2, 1))
+    column.copy_(VALUES[:, :1])
+
+    found = delivered(guest, on_gpu(column.expand(2, 3)), ROOM)
+
+    assert found.data_ptr() == guest.memory.bytes.data_ptr() + OUTPUT_AT
+    assert torch.equal(found, VALUES[:, :1].expand(2, 3))
+
+
 @pytest.mark.parametrize(
     ("tensor", "place"),
     [

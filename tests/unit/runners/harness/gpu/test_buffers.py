@@ -150,21 +150,25 @@ POOL_AT = 10 * MIB
 
 
 @pytest.mark.parametrize(
-    ("free_before", "least"),
-    [(1 << 40, SPARE + 8 * POOL_AT), (800 * MIB, 100 * MIB)],
-    ids=["a large GPU", "one with little memory left"],
+    ("free_before", "inputs", "least"),
+    [
+        (1 << 40, 0, SPARE + 8 * POOL_AT),
+        (1 << 40, 32, SPARE + 8 * POOL_AT + 32 * 4 * MIB),
+        (800 * MIB, 0, 100 * MIB),
+    ],
+    ids=["a large GPU", "before a train", "one with little memory left"],
 )
 def test_who_leaves_less_memory_than_the_judge_needs_is_refused(
-    monkeypatch: pytest.MonkeyPatch, free_before: int, least: int
+    monkeypatch: pytest.MonkeyPatch, free_before: int, inputs: int, least: int
 ) -> None:
     made: Buffers = object.__new__(Buffers)
-    made.pool_at, made.free_before = POOL_AT, free_before
+    made.pool_at, made.output_at, made.free_before = POOL_AT, 4 * MIB, free_before
 
     free(monkeypatch, least)
-    made.check_free_memory()
+    made.check_free_memory(inputs)
     free(monkeypatch, least - 1)
     with pytest.raises(VerdictError, match=f"only {(least - 1) // MIB} MiB") as ruling:
-        made.check_free_memory()
+        made.check_free_memory(inputs)
 
     assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED
 

@@ -425,6 +425,7 @@ WITHOUT = Verdict.DISALLOWED, "is not in the memory that the judge reads"
         (landed(2), *WITHOUT),
         (described(address=(1 << 64) - 4), *WITHOUT),
         (landed(POOL_AT, stride=(3, 2)), *WITHOUT),
+        (landed(POOL_AT, stride=(1, 0)), *WITHOUT),
         (landed(0, stride=(1 << 40, 1)), *WITHOUT),
         (None, Verdict.DISALLOWED, "described no output"),
         (landed(0, device="cpu"), Verdict.WRONG_ANSWER, "device cpu, cuda is expected"),
@@ -436,7 +437,8 @@ WITHOUT = Verdict.DISALLOWED, "is not in the memory that the judge reads"
         (ScalarNode(value=1), Verdict.WRONG_ANSWER, "is a int"),
     ],
     ids=[
-        "before", "over the end", "after", "askew", "far", "larger than its room", "wide",
+        "before", "over the end", "after", "askew", "far", "larger than its room",
+        "smaller than its room", "wide",
         "none", "host", "no dtype", "dtype", "shape", "endless", "structure", "scalar",
     ],
 )  # fmt: skip
@@ -740,7 +742,51 @@ def test_from_host_memory_a_kernel_got_a_copy_of_its_input_to_change(
     device_seat.refuse_changes(None, there)
 
 
-def hoarding() -> None:
+@pytest.mark.parametrize(
+    ("dtype", "least", "most"),
+    [("float32", 1, 1), ("bool", 2, 2), ("int32", 9, 256), ("float8_e4m3fnuz", 9, 256)],
+)
+def test_what_no_kernel_wrote_has_another_value_in_each_call_unless_it_is_nan(
+    device_seat: DeviceCandidate, memory: torch.Tensor, dtype: str, least: int, most: int
+) -> None:
+    device_seat.answer.expect(place(0, dtype=dtype))
+    device_seat.answer.expect_at(place(POOL_AT, dtype=dtype))
+    poisons = set()
+    for _ in range(200):
+        device_seat.answer.poison()
+        poisons.add(int(memory[POOL_AT]))
+
+    assert least <= len(poisons) <= most
+
+
+@pytest.mark.parametrize(
+    ("offset", "across"), [(0, False), (12, True), (BYTES, False), (POOL_AT, False)]
+)
+@pytest.mark.parametrize("remote", [True, False])
+def test_an_output_may_not_begin_in_an_input_and_end_behind_it(
+    *,
+    device_seat: DeviceCandidate,
+    monkeypatch: pytest.MonkeyPatch,
+    offset: int,
+    across: bool,
+    remote: bool,
+) -> None:
+    device_seat.remote = remote
+    plan = SimpleNamespace(node=both(flat(EXPECTED), place(BYTES, shape=(0, 3))))
+    monkeypatch.setattr(device_candidate, "lay_out", lambda _: plan)
+    device_seat.answer.expect(flat(EXPECTED))
+    device_seat.answer.expect_at(flat(place(offset)))
+    reply = CandidateReply(status=Status.DONE)
+
+    if not across or remote:
+        device_seat.refuse_misplaced_output(None, reply)
+        return
+    with pytest.raises(VerdictError, match="is not within one of them") as ruling:
+        device_seat.refuse_misplaced_output(None, reply)
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+def hoarding(inputs: int = 0) -> None:
     raise VerdictError(Verdict.MEMORY_EXCEEDED, "only 1 MiB of the GPU's memory were left")
 
 

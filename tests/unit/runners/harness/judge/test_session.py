@@ -1,7 +1,9 @@
 import pytest
+import torch
 
 from runners.contract.evaluation import Isolation, Limits, Progress
-from runners.contract.verdict import Stage
+from runners.contract.verdict import Stage, Verdict
+from runners.harness.verdicts import VerdictError, as_task_error
 from tests.doubles.judging import make_judging
 from tests.unit.runners.harness.conftest import Sit
 
@@ -64,3 +66,37 @@ def test_a_grader_that_loads_no_code_has_none(sit: Sit) -> None:
     session.task_code = None
     with pytest.raises(LookupError, match="none of the task's code"):
         _ = session.code
+
+
+@pytest.mark.parametrize(
+    ("on_gpu", "cause", "free", "own", "verdict"),
+    [
+        (True, torch.OutOfMemoryError(), 9, 40, Verdict.MEMORY_EXCEEDED),
+        (True, torch.OutOfMemoryError(), 10, 40, Verdict.TASK_ERROR),
+        (True, ValueError(), 9, 40, Verdict.TASK_ERROR),
+        (False, torch.OutOfMemoryError(), 9, 40, Verdict.TASK_ERROR),
+    ],
+    ids=["held by others", "used by the task", "another error", "on the CPU"],
+)
+def test_task_code_without_memory_is_the_fault_of_who_holds_it(
+    sit: Sit,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    on_gpu: bool,
+    cause: Exception,
+    free: int,
+    own: int,
+    verdict: Verdict,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (free, 100))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda: own)
+    session = sit(make_judging())
+    session.on_gpu = on_gpu
+
+    def fails() -> None:
+        raise cause
+
+    with pytest.raises(VerdictError) as found:
+        as_task_error("ref_kernel", fails)
+
+    assert session.attributed(found.value).verdict is verdict

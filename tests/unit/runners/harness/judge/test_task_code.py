@@ -279,7 +279,14 @@ def test_an_answer_that_makes_a_right_check_raise_is_wrong(
 
 
 @pytest.mark.parametrize(
-    "raised", ["next(iter(output))", "(_ for _ in ()).throw(Mismatch)", "open(f'/missing-{data}')"]
+    "raised",
+    [
+        "next(iter(output))",
+        "(_ for _ in ()).throw(Mismatch)",
+        "open(f'/missing-{data}')",
+        "exit('mismatch')",
+        "last; last = 0",
+    ],
 )
 @pytest.mark.parametrize("reference", ["", "def ref_kernel(data): return (1,)\n"])
 def test_an_answer_that_makes_a_right_check_raise_anything_is_wrong(

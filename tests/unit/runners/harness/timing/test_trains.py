@@ -74,6 +74,7 @@ class Driver:
             staging=torch.zeros(INPUT_SIZE, dtype=torch.uint8),
             memory=SimpleNamespace(bytes=torch.zeros(PLACES_AT + CALLS * PLACE_SIZE)),
             flush_cache=lambda: None,
+            check_free_memory=lambda: self.done.append(("memory", 0)),
         )
         self.device_base = 0
         self.handover = SimpleNamespace(turn=0, abort=lambda: self.done.append(("abort", 0)))
@@ -166,6 +167,7 @@ def test_every_answer_of_a_train_is_checked_in_its_place(driver: Driver) -> None
         *(("stage", shift) for shift in shifts()),
         *((f"expect {number}", shift) for number, shift in enumerate(shifts())),
         *((what, shift) for shift in shifts() for what in ("poison", "capture")),
+        ("memory", 0),
         *((f"verify 5 {number}", shift) for number, shift in enumerate(shifts())),
     ]
     assert driver.place.shift == 0
@@ -264,7 +266,10 @@ def test_once_a_round_was_timed_by_trains_all_are() -> None:
 
 @contextmanager
 def running(found: list[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(TrainRunner, "__init__", lambda *_: None)
+    def start(self: TrainRunner, candidate: DeviceCandidate, _: int) -> None:
+        self.candidate = candidate
+
+    monkeypatch.setattr(TrainRunner, "__init__", start)
     monkeypatch.setattr(TrainRunner, "run", lambda *_, **__: found.pop(0))
     yield
 
@@ -293,13 +298,16 @@ def measured(
 ) -> Trains | None:
     mine = short_calls(count_slowed=lambda _: None)
     mine.places = CALLS
+    asked: list[int] = []
     if compared:
         mine.compare()
     with running([*standin, *found], monkeypatch):
         made = candidate(place_size)
+        made.buffers.check_free_memory = asked.append  # type: ignore[method-assign, assignment]
         mine.calibrate(made, EXPECTED, DEADLINE)
         result = make_round()
         assert mine.run(made, result, lambda: 7.0) is (result.trains is not None)
+    assert asked == ([] if mine.current is None else [CALLS])  # before their inputs are made
     if result.trains is not None:
         assert result.claims is result.trains.claims
         assert result.claimed
