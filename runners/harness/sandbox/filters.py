@@ -170,8 +170,7 @@ _F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW = 6, 7, 37, 38
 _UDP, _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 17, 1, 7, 8
 _SO_ATTACH_FILTER, _SO_ATTACH_REUSEPORT_CBPF = 26, 51
 _REQUESTS = (0x5412, 0x541C, 0x5452, 0x8940, 0x8941, 0x8982, 0x8983, 0x89A0, 0x89A1)
-"""TIOCSTI, TIOCLINUX, FIOASYNC (as O_ASYNC), and those for which Linux loads modules of bridges and
-virtual LANs."""
+"""TIOCSTI, TIOCLINUX, FIOASYNC, and those for which Linux loads modules of bridges and VLANs."""
 _PR_SCHED_CORE, _PR_FUTEX_HASH = 62, 78
 _RLIMIT_CORE = 4
 _MADV_PAGEOUT = 21  # it would move memory to the swap space, where no watchdog counts shared memory
@@ -216,15 +215,15 @@ def _refuse_namespaces_and_siblings() -> list[Instruction]:
     ]
 
 
-def _refuse_other_families() -> list[Instruction]:
+def _refuse_other_families(netlink: int) -> list[Instruction]:
     """Also refuse protocols for which Linux may load a module: those after UDP, such as SCTP's.
 
-    Of netlink only the first one is allowed, by which programs list their network interfaces.
+    The answer to the only protocol of netlink by which programs list interfaces is `netlink`.
     """
     last, protocol = len(_FAMILIES), (_LOAD, 0, 0, _ARGUMENT + 8 * 2)
     tests = [(_IF_EQUAL, last - index, 0, family) for index, family in enumerate(_FAMILIES)]
-    tests += [(_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT), (_IF_EQUAL, 0, 3, _NETLINK)]
-    tests += [protocol, *_refuse_from(1, errno.EPROTONOSUPPORT)]
+    tests += [(_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT), (_IF_EQUAL, 0, 4, _NETLINK)]
+    tests += [protocol, *_refuse_from(1, errno.EPROTONOSUPPORT), (_RETURN, 0, 0, netlink)]
     return [*tests, protocol, *_refuse_from(_UDP + 1, errno.EPROTONOSUPPORT)]
 
 
@@ -295,7 +294,7 @@ def seccomp_instructions(
 ) -> list[Instruction]:
     """The filter for an architecture; OSError for one without a table.
 
-    If `counts_locks`, calls that may add a lock are reported (see `locks`); else they do nothing.
+    If `counts_locks`, new locks and netlink sockets are reported; else locks have no effect.
     Without a GPU, memory files are refused too, because no process is charged for their pages.
     """
     if machine not in _AUDIT_ARCH:
@@ -319,11 +318,11 @@ def seccomp_instructions(
     program += _on_argument(_PRCTL[column], 0, _refuse_options())
     program += _on_argument(_PRLIMIT[column], 0, _restrict_limits())
     program += _on_argument(_SETRLIMIT[column], 0, _refuse(_RLIMIT_CORE, 0))
-    lock = _REPORT if counts_locks else _ERRNO
+    lock, netlink = (_REPORT, _REPORT) if counts_locks else (_ERRNO, _ALLOW)
     program += _on_argument(_FCNTL[column], 1, _restrict_descriptors(lock))
     shared = [(_IF_ANY_BIT, 0, 1, _NOT_EXCLUSIVE), (_RETURN, 0, 0, lock)]
     program += _on_argument(_FLOCK[column], 1, shared)
-    program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
+    program += _on_argument(_SOCKET[column], 0, _refuse_other_families(netlink))
     program += _restrict_socket_options(_SETSOCKOPT[column])
     program += _on_argument(_MINCORE[column], 1, _refuse_from(1, errno.EPERM), half=1)
     program += _on_argument(_MADVISE[column], 2, _refuse(_MADV_PAGEOUT, 0))

@@ -236,6 +236,9 @@ def test_netlink_only_lists_network_interfaces(
     number = {"x86_64": 41, "aarch64": 198}[machine]
     expected = ALLOW if allowed else REFUSED | errno.EPROTONOSUPPORT
     assert verdict(machine, number, 16, 3, protocol) == expected
+    counted = REPORTED if allowed else expected
+    assert verdict(machine, number, 16, 3, protocol, counts_locks=True) == counted
+    assert verdict(machine, number, 2, 2, protocol and 17, counts_locks=True) == ALLOW
 
 
 @BOTH
