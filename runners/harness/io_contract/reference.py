@@ -123,6 +123,8 @@ class ContractTask(TaskCode):
     The candidates that it starts exist only inside `opened`.
     """
 
+    may_check_in_child = False
+
     def __init__(self, contract: Contract, *, on_gpu: bool) -> None:
         self.contract = contract
         self.device = torch.device("cuda" if on_gpu else "cpu")

@@ -192,6 +192,9 @@ class TaskCode(ABC):
     inside the judge.
     """
 
+    may_check_in_child = True
+    """Whether `mismatch` may run in a child process, which cannot send requests to candidates."""
+
     @abstractmethod
     def generate(self, workload: Workload, seed: int) -> Any:  # noqa: ANN401 - the task's type
         """Return a fresh input, determined by the seed."""

@@ -162,15 +162,15 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
 _CLONE_PARENT, _CLONE_FILES, _CLONE_THREAD = 0x8000, 0x400, 0x10000
-_F_SETSIG, _F_SETLEASE = 10, 1024
+_F_SETFL, _F_SETSIG, _F_SETLEASE, _F_NOTIFY, _O_ASYNC = 4, 10, 1024, 1026, 0x2000
 _NOT_EXCLUSIVE = 0xFFFFFFF1
 """All bits except LOCK_EX, LOCK_UN and LOCK_NB: with one of these, `flock` sets a shared lock.
 A file can have any number of shared locks."""
 _F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW = 6, 7, 37, 38
 _UDP, _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 17, 1, 7, 8
 _SO_ATTACH_FILTER, _SO_ATTACH_REUSEPORT_CBPF = 26, 51
-_REQUESTS = (0x5412, 0x541C, 0x8940, 0x8941, 0x8982, 0x8983, 0x89A0, 0x89A1)
-"""TIOCSTI, TIOCLINUX, and those for which Linux loads modules of bridges and virtual LANs."""
+_REQUESTS = (0x5412, 0x541C, 0x5452, 0x8940, 0x8941, 0x8982, 0x8983, 0x89A0, 0x89A1)
+"""TIOCSTI, TIOCLINUX, FIOASYNC, and those for which Linux loads modules of bridges and VLANs."""
 _PR_SCHED_CORE, _PR_FUTEX_HASH = 62, 78
 _RLIMIT_CORE = 4
 _MADV_PAGEOUT = 21  # it would move memory to the swap space, where no watchdog counts shared memory
@@ -215,15 +215,15 @@ def _refuse_namespaces_and_siblings() -> list[Instruction]:
     ]
 
 
-def _refuse_other_families() -> list[Instruction]:
+def _refuse_other_families(netlink: int) -> list[Instruction]:
     """Also refuse protocols for which Linux may load a module: those after UDP, such as SCTP's.
 
-    Of netlink only the first one is allowed, by which programs list their network interfaces.
+    The answer to the only protocol of netlink by which programs list interfaces is `netlink`.
     """
     last, protocol = len(_FAMILIES), (_LOAD, 0, 0, _ARGUMENT + 8 * 2)
     tests = [(_IF_EQUAL, last - index, 0, family) for index, family in enumerate(_FAMILIES)]
-    tests += [(_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT), (_IF_EQUAL, 0, 3, _NETLINK)]
-    tests += [protocol, *_refuse_from(1, errno.EPROTONOSUPPORT)]
+    tests += [(_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT), (_IF_EQUAL, 0, 4, _NETLINK)]
+    tests += [protocol, *_refuse_from(1, errno.EPROTONOSUPPORT), (_RETURN, 0, 0, netlink)]
     return [*tests, protocol, *_refuse_from(_UDP + 1, errno.EPROTONOSUPPORT)]
 
 
@@ -249,12 +249,14 @@ def _restrict_descriptors(lock: int) -> list[Instruction]:
     """Refuse leases and signals by `fcntl`; answer `lock` to locks on parts of files.
 
     A process that opens a leased file, such as another slot that starts, waits for up to 45 s.
+    For each close Linux walks the list of those who wait for signals about that folder or device.
     """
-    locking = (_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW)
-    refused = _refuse(_F_SETSIG, errno.EPERM) + _refuse(_F_SETLEASE, errno.EPERM)
-    return refused + [
-        step for each in locking for step in ((_IF_EQUAL, 0, 1, each), (_RETURN, 0, 0, lock))
-    ]
+    refused = (_F_SETSIG, _F_SETLEASE, _F_NOTIFY)
+    answers = [step for each in refused for step in _refuse(each, errno.EPERM)]
+    for each in (_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW):
+        answers += [(_IF_EQUAL, 0, 1, each), (_RETURN, 0, 0, lock)]
+    flags, refusal = (_LOAD, 0, 0, _ARGUMENT + 8 * 2), (_RETURN, 0, 0, _ERRNO | errno.EPERM)
+    return [*answers, (_IF_EQUAL, 0, 3, _F_SETFL), flags, (_IF_ANY_BIT, 0, 1, _O_ASYNC), refusal]
 
 
 def _restrict_limits() -> list[Instruction]:
@@ -292,7 +294,7 @@ def seccomp_instructions(
 ) -> list[Instruction]:
     """The filter for an architecture; OSError for one without a table.
 
-    If `counts_locks`, calls that may add a lock are reported (see `locks`); else they do nothing.
+    If `counts_locks`, new locks and netlink sockets are reported; else locks have no effect.
     Without a GPU, memory files are refused too, because no process is charged for their pages.
     """
     if machine not in _AUDIT_ARCH:
@@ -316,11 +318,11 @@ def seccomp_instructions(
     program += _on_argument(_PRCTL[column], 0, _refuse_options())
     program += _on_argument(_PRLIMIT[column], 0, _restrict_limits())
     program += _on_argument(_SETRLIMIT[column], 0, _refuse(_RLIMIT_CORE, 0))
-    lock = _REPORT if counts_locks else _ERRNO
+    lock, netlink = (_REPORT, _REPORT) if counts_locks else (_ERRNO, _ALLOW)
     program += _on_argument(_FCNTL[column], 1, _restrict_descriptors(lock))
     shared = [(_IF_ANY_BIT, 0, 1, _NOT_EXCLUSIVE), (_RETURN, 0, 0, lock)]
     program += _on_argument(_FLOCK[column], 1, shared)
-    program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
+    program += _on_argument(_SOCKET[column], 0, _refuse_other_families(netlink))
     program += _restrict_socket_options(_SETSOCKOPT[column])
     program += _on_argument(_MINCORE[column], 1, _refuse_from(1, errno.EPERM), half=1)
     program += _on_argument(_MADVISE[column], 2, _refuse(_MADV_PAGEOUT, 0))

@@ -1,4 +1,4 @@
-"""Bounds how many locks on files the processes of a sandbox hold.
+"""Bounds how many locks on files the processes of a sandbox hold, and its netlink sockets.
 
 Whenever a process closes a file, Linux walks all locks on it, and it has no limit on them. One
 process can set millions, and then the exits of processes that have the file open take minutes. The
@@ -9,6 +9,9 @@ Only calls are counted, because a process can change its arguments after they we
 count is at the limit, it is corrected by the locks that Linux lists. Linux lists the locks of open
 files without a process, so those of all sandboxes count then, but never more than the calls. It
 does not list shared locks whose process has ended, so their calls count until the sandbox ends.
+
+Whenever a netlink socket that is in a group is closed, Linux walks all sockets of all groups. The
+calls that make netlink sockets are therefore counted too.
 """
 
 import errno
@@ -25,10 +28,12 @@ from pathlib import Path
 
 MOST = 512
 """The most locks of one sandbox."""
+SOCKETS_MOST = 4096
+"""The most netlink sockets that a sandbox makes; to list interfaces takes one each time."""
 _ADDED_BY_RECORD, _ADDED_BY_SHARED = 2, 1
 """The most locks that one call adds: it can split a lock on a part of a file into three."""
 _F_SETLK, _F_SETLKW = 6, 7
-_FCNTL = (72, 25)
+_FCNTL, _SOCKET = (72, 25), (41, 198)
 _NOTIFICATION, _ANSWER = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI")
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _CONTINUE = 1
@@ -57,6 +62,13 @@ class SandboxLocks:
         """The most locks that belong to an open file, not to a process."""
         self.unlisted = 0
         """The most locks that may exist although Linux does not list them."""
+        self.sockets = 0
+        """How many netlink sockets its processes have asked for."""
+
+    def admit_socket(self) -> bool:
+        """Count a call that makes a netlink socket; return whether it is within the limit."""
+        self.sockets += 1
+        return self.sockets <= SOCKETS_MOST
 
     def admit(self, thread: int, *, record: bool, of_open_file: bool) -> bool:
         """Count a call of a thread; return whether its locks are within the limit."""
@@ -164,17 +176,21 @@ def _answer_report(listener: int, locks: SandboxLocks) -> None:
     report = bytearray(_NOTIFICATION.size)
     fcntl.ioctl(listener, _RECEIVE, report, True)  # noqa: FBT003 - the library's own signature
     identity, thread, _, call, _, _, _, command, *_ = _NOTIFICATION.unpack(report)
-    record = call in _FCNTL
-    of_open_file = record and command not in (_F_SETLK, _F_SETLKW)
-    allowed = locks.admit(thread, record=record, of_open_file=of_open_file)
+    if call in _SOCKET:
+        allowed, refusal, without = locks.admit_socket(), -errno.ENOBUFS, -errno.EAFNOSUPPORT
+    else:
+        record = call in _FCNTL
+        of_open_file = record and command not in (_F_SETLK, _F_SETLKW)
+        allowed = locks.admit(thread, record=record, of_open_file=of_open_file)
+        refusal, without = -errno.ENOLCK, 0
     try:
-        error, flags = (0, _CONTINUE) if allowed else (-errno.ENOLCK, 0)
+        error, flags = (0, _CONTINUE) if allowed else (refusal, 0)
         fcntl.ioctl(listener, _SEND, _ANSWER.pack(identity, 0, error, flags))
     except OSError as refused:
         if refused.errno != errno.EINVAL:
             raise
-        # Linux before 5.5 cannot continue a call, so it succeeds without effect.
-        fcntl.ioctl(listener, _SEND, _ANSWER.pack(identity, 0, 0, 0))
+        # Linux before 5.5 cannot continue a call: a lock succeeds without effect, a socket fails.
+        fcntl.ioctl(listener, _SEND, _ANSWER.pack(identity, 0, without, 0))
 
 
 _link: socket.socket | None = None

@@ -319,10 +319,11 @@ class CandidateHandle:
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it can be waited for.
-        wait = min(EXIT_S, max(0.0, deadline.remaining) + LATE_S)
-        wait = 0.0 if self.process.frozen else wait  # a frozen one cannot exit
-        select.select([self.process.pidfd], [], [], wait)
+        wait = 0.0 if self.process.frozen else min(EXIT_S, max(0.0, deadline.remaining) + LATE_S)
+        end = Deadline.after(wait)  # a frozen one cannot exit
         try:
+            while end.remaining > 0 and not select.select([self.process.pidfd], [], [], WATCH_S)[0]:
+                self._enforce(Deadline.after(WATCH_S))  # it may still run, and take memory
             self.process.check()
         except process.ProcessGoneError as gone:
             return error_of_exit(gone.status)

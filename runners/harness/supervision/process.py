@@ -36,14 +36,13 @@ _MEMORY_FILE = re.compile(rb"^(\w+)-\w+ \S+ (\w+) \S+ (\d+) +/memfd:", re.MULTIL
 PIECE = 64 << 20
 """The bytes of an output that are copied between two checks of the deadline."""
 STOP_S = 2.0
-"""Seconds for a process to freeze."""
+"""Seconds for a process to freeze, and for its descendants after it. A stop does not end a system
+call, which can last for many seconds if all descendants are in one."""
 _QUICK_S = 5e-3
 """Seconds in which the judge waits for a stop without sleeping."""
 RESTING_NS = 50_000
 """The most CPU time in ns that a frozen process and its descendants may use together. On a busy
 machine, a thread that was interrupted while it stopped needs some CPU time to finish stopping."""
-STOP_ROUNDS = 1000
-"""The most checks of the descendants until all of them must be frozen."""
 
 
 class _Span(ctypes.Structure):
@@ -188,7 +187,8 @@ class CandidateProcess:
             return False  # the process has just exited, which the next check reports
 
     def _stop_all(self) -> int:
-        for _ in range(STOP_ROUNDS):
+        begin = time.monotonic()
+        while time.monotonic() - begin < STOP_S:
             states = {
                 pid: set(thread_states(pid).values()) for pid in (self.pid, *self.descendants)
             }

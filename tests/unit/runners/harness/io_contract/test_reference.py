@@ -60,6 +60,20 @@ def test_every_trial_has_inputs_of_its_own_even_where_a_seed_is_given(judge: Jud
     assert judged(judge, evaluate(alone), Mode.RANKED).verdict is Verdict.PASSED
 
 
+def test_an_output_may_be_far_larger_than_its_inputs(judge: Judge) -> None:
+    made = io(tensor("x", shape=[1024], init={"kind": "randn", "seed": 3}))
+    right = "import torch\ndef f(x):\n    return torch.outer(x, x)\n"
+    wrong = right.replace("outer(x, x)", "outer(x, x) + 1")
+    ref, own, off = (
+        kernel(each, "torch", made, function_name="f") for each in (right, right, wrong)
+    )
+
+    assert judged(judge, compare(own, ref)).verdict is Verdict.PASSED
+    found = judged(judge, compare(off, ref))
+    assert found.verdict is Verdict.WRONG_ANSWER
+    assert "1048576 of 1048576 elements differ" in found.message
+
+
 def test_inputs_of_a_model_come_from_whoever_tells_them(judge: Judge) -> None:
     silent = MODEL.partition("def get_inputs")[0].replace("width)", "width=16)", 1)
     telling = kernel(MODEL.replace("Model(", "ModelNew("), "torch_cuda")

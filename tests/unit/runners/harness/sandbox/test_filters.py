@@ -110,11 +110,23 @@ def test_clone_is_refused_exactly_for_a_namespace_a_sibling_or_shared_descriptor
 @BOTH
 @given(command=st.integers(0, 2**32 - 1))
 @example(command=1024)
-def test_no_descriptor_may_choose_its_signal_or_get_a_lease(machine: str, command: int) -> None:
+@example(command=1026)
+def test_no_descriptor_may_send_signals_or_get_a_lease(machine: str, command: int) -> None:
     number = {"x86_64": 72, "aarch64": 25}[machine]
-    f_setsig, f_setlease, locks = 10, 1024, (6, 7, 37, 38)
-    expected = REFUSED | errno.EPERM if command in (f_setsig, f_setlease) else ALLOW
+    f_setsig, f_setlease, f_notify, locks = 10, 1024, 1026, (6, 7, 37, 38)
+    expected = REFUSED | errno.EPERM if command in (f_setsig, f_setlease, f_notify) else ALLOW
     assert command in locks or verdict(machine, number, 3, command) == expected
+
+
+@BOTH
+@given(flags=st.integers(0, 2**32 - 1))
+def test_no_file_is_made_to_send_signals(machine: str, flags: int) -> None:
+    fcntl, ioctl = {"x86_64": (72, 16), "aarch64": (25, 29)}[machine]
+    f_setfl, o_async, fioasync, fionbio = 4, 0x2000, 0x5452, 0x5421
+    expected = REFUSED | errno.EPERM if flags & o_async else ALLOW
+    assert verdict(machine, fcntl, 3, f_setfl, flags) == expected
+    assert verdict(machine, ioctl, 3, fioasync) == REFUSED | errno.EPERM
+    assert verdict(machine, ioctl, 3, fionbio) == ALLOW
 
 
 @BOTH
@@ -224,6 +236,9 @@ def test_netlink_only_lists_network_interfaces(
     number = {"x86_64": 41, "aarch64": 198}[machine]
     expected = ALLOW if allowed else REFUSED | errno.EPROTONOSUPPORT
     assert verdict(machine, number, 16, 3, protocol) == expected
+    counted = REPORTED if allowed else expected
+    assert verdict(machine, number, 16, 3, protocol, counts_locks=True) == counted
+    assert verdict(machine, number, 2, 2, protocol and 17, counts_locks=True) == ALLOW
 
 
 @BOTH

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import select
+import socket
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -199,6 +200,25 @@ def test_shared_locks_count_after_the_end_of_the_process_that_set_them(
         return _locks_until_refused(share_in_child, MOST + 1)
 
     assert confined(work) == str((MOST, errno.ENOLCK))
+
+
+def test_a_sandbox_makes_a_limited_number_of_netlink_sockets(
+    confined: Confined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "SOCKETS_MOST", 3)
+
+    def work() -> tuple[int, int]:
+        made = 0
+        try:
+            while made < ATTEMPTS:
+                socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).close()
+                made += 1
+        except OSError as refused:
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
+            return made, refused.errno or 0
+        return made, 0
+
+    assert confined(work) == str((3, errno.ENOBUFS))
 
 
 def test_a_sandbox_that_has_ended_is_dropped(server: LockServer, confined: Confined) -> None:

@@ -202,6 +202,28 @@ def test_a_candidate_that_hangs_up_is_not_waited_for_beyond_its_deadline(
     assert time.monotonic() - begin < 0.5 * handling.EXIT_S
 
 
+def test_a_candidate_that_hangs_up_may_take_no_more_memory_than_before(
+    template: TemplateProcess, builds: Builds
+) -> None:
+    hoarding = "import mmap\n" + kernel(
+        "os.closerange(3, 256); held = mmap.mmap(-1, 400 << 20)\n"
+        "    held[::4096] = b'x' * (400 << 8)\n    time.sleep(60)"
+    )
+    limits = Limits(memory=256 << 20, disk=16 << 20)
+    enlistment = ENLISTMENT.model_copy(update={"limits": limits})
+    files = pack_files({"submission.py": hoarding})
+    with (
+        Arena(1 << 20) as arena,
+        CandidateHandle(template, enlistment, [files, builds.fd, arena.fd], arena) as handle,
+    ):
+        handle.process.freeze()
+        handle.request(BUILD, Deadline.after(10))
+        with pytest.raises(VerdictError, match="more than 256 MiB of memory were used") as ruling:
+            step(handle)
+
+    assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED
+
+
 def test_an_answer_that_nobody_asked_for_is_refused(start: Start) -> None:
     handle = start(kernel('os.write(LINES[0], b\'{"status":"done"}\'); return data'))
 

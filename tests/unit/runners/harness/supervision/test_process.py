@@ -396,15 +396,23 @@ def test_a_thread_which_takes_no_stop_is_not_waited_for_without_end(
         started.subject.freeze()
 
 
+def _running_after_a_while(pid: int) -> dict[int, str]:
+    time.sleep(0.01)  # as on a busy machine
+    return {pid: "R"}
+
+
 @pytest.mark.parametrize("started", [FAMILY], indirect=True)
 def test_a_child_which_takes_no_stop_is_refused(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "STOP_ROUNDS", 3)
-    monkeypatch.setattr(process, "thread_states", lambda pid: {pid: "R"})
+    monkeypatch.setattr(process, "STOP_S", 0.1)
+    monkeypatch.setattr(process, "thread_states", _running_after_a_while)
+    begin = time.monotonic()
 
     with pytest.raises(CandidateRanError, match="that it started did not stop"):
         started.subject.freeze()
+
+    assert time.monotonic() - begin < 2
 
 
 @pytest.mark.parametrize("started", [FAMILY], indirect=True)
