@@ -280,7 +280,6 @@ class SubmissionButtons:
     edit: bool = False
     passed: bool = False
     noisy: bool = False
-    """Whether a run passed, but was too noisy to be ranked."""
     ranked: bool = False
     withdraw: bool = False
 

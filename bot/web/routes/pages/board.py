@@ -107,9 +107,8 @@ async def _values(
     context: WebContext, viewer: Viewer, name: str, query: BoardPageQuery
 ) -> dict[str, Any]:
     board = await lookup.find_board(context.store, viewer, name)
-    shown = await _standings(context, viewer, board, query)
-    past = await _past(context, viewer, board)
-    shared = await _shared_values(context, shown, query)
+    shown, shared = await _shown(context, viewer, board, query)
+    past = await history_of(context.store, viewer.person, board, limit=_OWN_ROWS)
     address = {"gpu": shown.gpu, "version": query.version, "person": query.person}
     position = query.model_dump(include={"sort", "page"}, exclude_defaults=True, mode="json")
     return {
@@ -126,12 +125,6 @@ async def _values(
         "live": _own_line(viewer, shown) + shared["everyone"],
         "past": list(zip(past, history.history_table(past).rows, strict=True)),
     }
-
-
-async def _past(context: WebContext, viewer: Viewer, board: Board) -> Any:  # noqa: ANN401 - history entries
-    if viewer.person == NOBODY:
-        return ()
-    return await history_of(context.store, viewer.person, board, limit=_OWN_ROWS)
 
 
 async def _task_values(board: Board, definition: TaskDefinition) -> dict[str, Any]:
@@ -159,8 +152,7 @@ async def events(request: Request, name: str, viewer: auth.AnyViewer, query: Pag
 
     async def part() -> rendering.Part:
         board = await lookup.find_board(context.store, viewer, name)
-        shown = await _standings(context, viewer, board, query)
-        shared = await _shared_values(context, shown, query)
+        shown, shared = await _shown(context, viewer, board, query)
         return _own_line(viewer, shown) + shared["everyone"], False
 
     return rendering.live(context, part, lambda: auth.has_same_viewer(request, viewer))
@@ -172,6 +164,20 @@ async def _standings(
     gpu = query.gpu or board.gpus[0]
     (shown,) = await board_standings(context.store, viewer, board, gpu, version=query.version)
     return shown
+
+
+async def _shown(
+    context: WebContext, viewer: Viewer, board: Board, query: BoardPageQuery
+) -> tuple[BoardStandings, dict[str, Any]]:
+    """Return the standings that viewers of these rights see, shared within a second."""
+
+    async def make() -> tuple[BoardStandings, dict[str, Any]]:
+        shown = await _standings(context, viewer, board, query)
+        return shown, await _shared_values(context, shown, query)
+
+    rights = viewer.sees_all, board.belongs_to(viewer)
+    key = ("shown", board, *rights, *query.model_dump().values())
+    return await context.cache.get(key, FRESH_S, make)
 
 
 async def _shared_values(
