@@ -115,6 +115,7 @@ async def _values(
         **shared,
         "title": f"{board.name} on {shown.gpu}",
         "board": board,
+        "is_own": board.belongs_to(viewer),
         "back": f"/boards/{quote(board.name)}?" + rendering.query(address | position),
         "events": f"/boards/{quote(board.name)}/events?"
         + rendering.query(address | {"sort": query.sort.value, "page": query.page}),

@@ -135,11 +135,25 @@ async def test_who_passed_too_noisily_is_not_ranked_without_a_failure(shown: Exh
     )
     own = text.partition('<div class="own">')[2].partition("</div>")[0]
     assert badge in own
+    assert f'<a href="/submissions/{number}">Run it again</a>' in own
     assert "Fix and resubmit" not in own
     listed = text.partition('id="absent"')[2].partition("</section>")[0]
     assert badge in listed
     assert f'href="/submissions/{number}"' in listed
     assert 'id="too-noisy"' in await browser.text("/docs/verdicts")
+
+
+async def test_a_private_board_says_so_and_its_creator_can_edit_it(shown: Exhibition) -> None:
+    door = make_door(shown.store, shown.clock)
+    creator = next(n for n, who in enumerate(shown.people.values())
+                   if who == shown.boards["secret"].creator)  # fmt: skip
+    browser, _ = await signed_in(door, str(creator))
+    text = await browser.text("/boards/secret")
+    assert '<span class="badge accent">private</span>' in text
+    assert '<a class="button" href="/edit/secret">Edit board</a>' in text
+    public = await Browser(door).text("/boards/vectoradd")
+    assert "Edit board" not in public
+    assert ">private<" not in public
 
 
 async def test_the_badge_of_the_mode_is_not_green(shown: Exhibition) -> None:
