@@ -81,7 +81,11 @@
     return found.filter((at) => at >= low && at <= high).map((at) => +at.toPrecision(6));
   };
 
-  const widened = (_, low, high) => (low === null ? [1, 10] : [low / 1.04, high * 1.04]);
+  const widened = (_, low, high) => {
+    if (low === null) return [1, 10];
+    const room = Math.max(1.04, (high / low) ** 0.04); // dots at the top and the bottom are whole
+    return [low / room, high * room];
+  };
   const LEAST_S = 60; // the shortest time that is drawn
   const lengthened = (_, from, to) => {
     const room = Math.max(0.01 * (to - from), (LEAST_S - (to - from)) / 2); // dots at the ends are whole
