@@ -230,7 +230,8 @@ class GpuEndpoint:
             return False
         offset, size = tensor.data_ptr() - self.memory.address, arena.reach(tensor)
         within = 0 <= offset <= self.shared.size - size
-        return within and size == room.reach and offset % tensor.element_size() == 0
+        dense = torch.ops.aten.is_non_overlapping_and_dense(tensor)
+        return within and dense and size == room.reach and offset % tensor.element_size() == 0
 
     def calibration_kernel(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
         """Return the calibration kernel, which reads the input and fills the output's bytes.

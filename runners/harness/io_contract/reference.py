@@ -4,7 +4,6 @@ The judge creates the arguments itself. The reference, and a source that defines
 in separate candidates.
 """
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -113,8 +112,6 @@ GPU_PART = 24
 have copies of them, and candidates also need memory for outputs of unknown size and scratch."""
 MAX_LOGGED_INPUTS = 16
 """The most inputs that the log lists."""
-MAX_SEEDS = 2
-"""For this many of the latest inputs the seeds are stored."""
 
 
 class ContractTask(TaskCode):
@@ -132,7 +129,9 @@ class ContractTask(TaskCode):
         self.processes: dict[Side, sources.SourceProcess] = {}
         self.end = Deadline.after(0)
         """The deadline of the whole evaluation."""
-        self._generated: deque[tuple[Any, Side, int]] = deque(maxlen=MAX_SEEDS)
+        self._trials: dict[int, tuple[Side, int]] = {}
+        """The `id` of each input -> its kernel and seed; an input that exists is the latest one
+        with its `id`. A train has many inputs at once."""
         self._reference_output: tuple[Any, tuple[torch.Tensor, ...]] | None = None
         self._called_with = ""
         self._shared_names = self._read_names(Side.CUSTOM) & self._read_names(Side.REFERENCE)
@@ -200,7 +199,7 @@ class ContractTask(TaskCode):
         """Return the input of the case's kernel in one trial."""
         side = side_of(workload)
         data = self._data(side, seed)
-        self._generated.append((data, side, seed))
+        self._trials[id(data)] = side, seed
         return data
 
     @override
@@ -245,7 +244,7 @@ class ContractTask(TaskCode):
         return reason
 
     def _trial_of(self, data: Any) -> tuple[Side, int]:  # noqa: ANN401 - as `generate` made it
-        return next((side, seed) for generated, side, seed in self._generated if generated is data)
+        return self._trials[id(data)]
 
     def _expected_output(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
         if self._reference_output is None or self._reference_output[0] is not data:

@@ -15,6 +15,7 @@ from runners.harness.gpu.buffers import Buffers, device_bytes, on_device
 from runners.harness.gpu.memory import typed_view
 from runners.harness.judge.checks import (
     difference,
+    fills_its_span,
     ordered_like,
     refuse_across,
     same,
@@ -23,23 +24,27 @@ from runners.harness.judge.checks import (
 from runners.harness.protocol import values
 from runners.harness.verdicts import VerdictError
 
-POISON = 0xFF
-"""The value of every output byte of a floating type before a call: NaN, so an output that was not
-written is wrong."""
+POISONS = 0xFF, 0x7B
+"""The values of the bytes of every second element of a floating type before a call: NaN, and a
+very large number. An output that was not written is wrong, also if NaN is right."""
 _WITHOUT_NAN = ("float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn_x2")
-"""Floating types in which these bytes are a number."""
+"""Floating types in which the first of them is a number."""
 
 
-def poison_of(node: values.TensorNode) -> int:
-    """Return the byte with which a tensor is poisoned for one call.
+def poisons_of(node: values.TensorNode) -> tuple[int, int]:
+    """Return the bytes with which elements of a tensor are poisoned in turn for one call.
 
-    In other types than the floating ones it is random. Any constant could be right for most of an
-    output, such as -1, and a kernel would then only write the rest.
+    In other types than the floating ones they are random. Any constant could be right for most of
+    an output, such as -1, and a kernel would then only write the rest. A kernel can also read them,
+    and one of the two truths is right for most of an output in half of the calls: they alternate.
     """
     dtype = values.DTYPES[node.dtype]
     if (dtype.is_floating_point or dtype.is_complex) and node.dtype not in _WITHOUT_NAN:
-        return POISON
-    return secrets.randbelow(2 if dtype is torch.bool else 256)
+        return POISONS
+    if dtype is torch.bool:
+        first = secrets.randbelow(2)
+        return first, 1 - first
+    return secrets.randbelow(256), secrets.randbelow(256)
 
 
 class Answer:
@@ -56,7 +61,7 @@ class Answer:
         self.output_at = shift + buffers.output_at
         size = buffers.pool_at - buffers.output_at
         self.captured = torch.empty(size, dtype=torch.uint8, device="cuda")
-        self.captured.fill_(POISON)  # loads the CUDA kernel, impossible while a stream waits
+        self.captured.fill_(POISONS[0])  # loads the CUDA kernel, impossible while a stream waits
         self.room: values.Node | None = None
         """The structure of a right output; each tensor's offset is where its room begins."""
         self.wanted: values.Node | None = None
@@ -101,20 +106,19 @@ class Answer:
     def places(self, output: values.Node | None) -> values.Node | None:
         """Return the output with offsets in the shared memory; VerdictError if it is not there.
 
-        A tensor must take as many bytes as its room. The copy of one whose elements share memory
-        would be shorter than in calibration, and so would the time.
+        No elements of a tensor may share memory. The copy of such a tensor would be shorter than in
+        calibration, or its kernel would write less than it returns.
         """
         described = self._in_expected_order(output)
         if self.remote:
             return self.room
-        rooms = iter(self.rooms_in_expected_order)
 
         def place(node: values.TensorNode) -> values.TensorNode:
-            own, offset = next(rooms), node.address - self.base
+            offset = node.address - self.base
             if node.device != "cuda" or not node.span:  # not captured
                 return node
             within = 0 <= offset <= self.buffers.memory.size - node.reach
-            if not within or offset % node.itemsize or node.reach != own.reach:
+            if not within or offset % node.itemsize or not fills_its_span(node):
                 raise VerdictError(
                     Verdict.DISALLOWED, "the output is not in the memory that the judge reads"
                 )
@@ -143,8 +147,11 @@ class Answer:
     def poison(self) -> None:
         """Queue the poisoning of these places before the window opens; earlier writes are lost."""
         for place, _ in self._places_and_rooms():
-            begin = place.offset or 0
-            self.buffers.memory.bytes[begin : begin + place.reach].fill_(poison_of(place))
+            begin, poisons = place.offset or 0, poisons_of(place)
+            there = self.buffers.memory.bytes[begin : begin + place.reach]
+            elements = there.view(place.span, place.itemsize)
+            elements.fill_(poisons[0])
+            elements[1::2].fill_(poisons[1])
 
     def _pairs(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Yield the judge's copy and the shared memory of every output on the GPU, as bytes."""

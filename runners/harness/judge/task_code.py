@@ -53,8 +53,9 @@ class KernelTask(TaskCode):
         self._reference = getattr(module, "ref_kernel", None)
         parameters = as_task_error("generate_input", lambda: inspect.signature(self._generate))
         self._takes_seed = "seed" in parameters.parameters
-        self._generated: tuple[int, Workload, int] | None = None
-        """The `id` of the latest input, and the workload and seed from which it was generated."""
+        self._generated: dict[int, tuple[Workload, int]] = {}
+        """The `id` of each input -> the workload and seed of the latest one with it. A train has
+        many inputs at once."""
 
     @override
     def generate(self, workload: Workload, seed: int) -> Any:
@@ -65,7 +66,7 @@ class KernelTask(TaskCode):
             args["seed"] = seed
         with new_memory_zeroed():
             data = as_task_error("generate_input", lambda: self._generate(**args))
-        self._generated = id(data), workload, seed
+        self._generated[id(data)] = workload, seed
         return data
 
     @override
@@ -130,8 +131,8 @@ class KernelTask(TaskCode):
         No limit on memory applies: the failed check may still hold nearly as much as is allowed.
         """
         lift_memory_limit()
-        if self._generated is not None and self._generated[0] == id(data):
-            data = self.generate(*self._generated[1:])  # the failed check may have changed it
+        if generated := self._generated.get(id(data)):
+            data = self.generate(*generated)  # the failed check may have changed it
         if self._reference is not None:
             _reason(self._check(data, self._reference(values.clone(data))))
         elif isinstance(error, _FAULTS) and not isinstance(error, UnboundLocalError):

@@ -313,6 +313,18 @@ def test_an_output_whose_elements_share_memory_is_copied_into_its_room(guest: Gp
     assert torch.equal(found, VALUES[:, :1].expand(2, 3))
 
 
+def test_an_output_with_gaps_between_repeated_elements_is_copied_into_its_room(
+    guest: GpuEndpoint,
+) -> None:
+    ends = on_gpu(lying(guest, POOL_AT).as_strided((2, 3), (5, 0)))  # as many bytes as its room
+    ends[:, 0] = VALUES[:, 0]
+
+    found = delivered(guest, ends, ROOM)
+
+    assert found.data_ptr() == guest.memory.bytes.data_ptr() + OUTPUT_AT
+    assert torch.equal(found, VALUES[:, :1].expand(2, 3))
+
+
 @pytest.mark.parametrize(
     ("tensor", "place"),
     [

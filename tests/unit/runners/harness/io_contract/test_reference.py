@@ -13,6 +13,7 @@ from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.graders import native
 from runners.harness.io_contract.reference import ContractTask
+from runners.harness.protocol.channel import TRAIN_MOST
 from runners.harness.verdicts import VerdictError
 from tests.doubles.ioing import ADD, MODEL, PAIR, TRIPLE, compare, evaluate, io, kernel, tensor
 from tests.doubles.judging import make_judging
@@ -145,6 +146,18 @@ def test_a_source_that_tells_no_inputs_falls_where_it_is_tested(
     request = order_of(asked).request("unit")
     session = replace(sit(make_judging()), request=request, on_gpu=True, task_code=code)
     assert native._first_plan(session, request.task.tests).device_size == 0
+
+
+def test_the_outputs_of_a_train_are_checked_after_all_of_its_inputs_exist(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code = ContractTask(contract_of(compare()), on_gpu=False)
+    monkeypatch.setattr(code, "_data", lambda _, seed: {"args": [torch.tensor([seed])]})
+    monkeypatch.setattr(code, "_fetch", lambda data: (data["args"][0] + code._trial_of(data)[1],))
+    inputs = [code.generate(Workload(args={}), seed) for seed in range(TRAIN_MOST)]
+    for seed, data in enumerate(inputs):
+        assert code.mismatch(data, (torch.tensor([2 * seed]),), None) is None
+        assert code.mismatch(data, (torch.tensor([2 * seed + 1]),), None)
 
 
 @pytest.mark.parametrize("args", [{}, {"kernel": "custom"}, {"kernel": "reference"}])

@@ -384,6 +384,14 @@ def test_a_wrong_output_is_wrong_although_the_check_has_changed_the_input(tmp_pa
     assert "AssertionError" in (task.mismatch(data, torch.zeros(8), expected) or "")
 
 
+def test_a_wrong_output_of_a_train_is_wrong_although_further_inputs_exist(tmp_path: Path) -> None:
+    task = code(tmp_path, IN_PLACE)
+    inputs = [task.generate(WORKLOAD, seed) for seed in range(3)]
+    expected = task.expected(inputs[0])
+    for data in inputs:
+        assert "AssertionError" in (task.mismatch(data, torch.zeros(8), expected) or "")
+
+
 def test_an_assertion_that_the_reference_fails_too_is_the_tasks_fault(tmp_path: Path) -> None:
     task = code(tmp_path, ASSERTING.format(reference="data + 1"))
 
