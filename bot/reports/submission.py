@@ -275,13 +275,16 @@ def job_line(progress: JobStatus) -> Text:
 
 
 def outcome(progress: SubmissionStatus) -> Text:
-    """Return why it is not ranked, a verdict other than passed, or its state, in few words."""
+    """Return why it is not ranked, a verdict other than passed, or its state, in few words.
+
+    It is too noisy only if it did not pass on another GPU type.
+    """
     if progress.exclusion is not None:
         return Text(progress.exclusion.kind.value, Tone.BAD)
-    ended = [in_words(each.evaluation) for each in progress.jobs if each.evaluation is not None]
-    failed = [each for each in ended if each.tone is Tone.BAD]
-    if failed or (ended and progress.state is SubmissionState.FINISHED):
-        return (failed or ended)[0]
+    found = [in_words(each.evaluation) for each in progress.jobs if each.evaluation is not None]
+    ended = sorted(found, key=lambda each: (Tone.BAD, Tone.GOOD, Tone.PLAIN).index(each.tone))
+    if ended and (ended[0].tone is Tone.BAD or progress.state is SubmissionState.FINISHED):
+        return ended[0]
     tone = Tone.BAD if progress.state is SubmissionState.FAILED else Tone.QUIET
     return Text(progress.state.value, tone)
 

@@ -318,9 +318,9 @@ class CandidateHandle:
         )
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
-        # An exiting process closes its sockets shortly before it can be waited for.
+        # An exiting process closes its sockets shortly before it ends; a frozen one cannot exit.
         wait = 0.0 if self.process.frozen else min(EXIT_S, max(0.0, deadline.remaining) + LATE_S)
-        end = Deadline.after(wait)  # a frozen one cannot exit
+        end = Deadline.after(wait)
         try:
             while end.remaining > 0 and not select.select([self.process.pidfd], [], [], WATCH_S)[0]:
                 self._enforce(Deadline.after(WATCH_S))  # it may still run, and take memory

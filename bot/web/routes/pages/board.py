@@ -131,6 +131,7 @@ async def _values(
 async def _task_values(board: Board, definition: TaskDefinition) -> dict[str, Any]:
     report = tasks.task_report(board, definition)
     texts = [each for each in report.blocks if isinstance(each, blocks.Text)]
+    attached = [each for each in report.blocks if isinstance(each, blocks.Attachment)]
     drawings = f"/boards/{quote(board.name)}/drawings"
     reference = definition.files.get(_REFERENCE, "")
     return {
@@ -139,7 +140,7 @@ async def _task_values(board: Board, definition: TaskDefinition) -> dict[str, An
         "statement": await statement(definition.description, drawings, tuple(definition.files)),
         "remarks": [each.text for each in texts[1:]],
         "reference": await highlighted(reference, _REFERENCE) if reference else "",
-        "files": [each for each in report.blocks if isinstance(each, blocks.Attachment)],
+        "files": [(each.name, len(each.data)) for each in attached],
         "unused": not_run(definition),
     }
 

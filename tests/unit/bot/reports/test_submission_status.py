@@ -118,6 +118,21 @@ def test_a_run_that_is_too_noisy_to_be_ranked_does_not_look_like_a_success() -> 
     assert outcome(SubmissionStatus(ended, make_board(), (done,))) == Text(words, Tone.PLAIN)
     both = SubmissionStatus(ended, make_board(), (done, crashed))
     assert outcome(both) == Text("crashed", Tone.BAD)
+    passed = JobStatus(_job(JobState.SUCCEEDED), evaluation=make_evaluation())
+    for jobs in ((done, passed), (passed, done)):
+        assert outcome(SubmissionStatus(ended, make_board(), jobs)) == Text("passed", Tone.GOOD)
+
+
+@pytest.mark.parametrize("kind", ExclusionKind)
+@pytest.mark.parametrize("verdict", [Verdict.PASSED, Verdict.CRASHED])
+def test_of_a_run_that_is_no_longer_ranked_the_reason_is_shown_first(
+    kind: ExclusionKind, verdict: Verdict
+) -> None:
+    ended = replace(_submission(), state=SubmissionState.FINISHED)
+    job = JobStatus(_job(JobState.SUCCEEDED), evaluation=make_evaluation(verdict=verdict))
+    excluded = Exclusion(ended.id, kind, "a reason")
+    status = SubmissionStatus(ended, make_board(), (job,), exclusion=excluded)
+    assert outcome(status) == Text(kind.value, Tone.BAD)
 
 
 def test_a_report_has_lines_for_moving_jobs_and_evaluations_for_ended_ones() -> None:

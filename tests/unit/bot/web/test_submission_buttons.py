@@ -9,6 +9,7 @@ from bot.services.tokens import create_token, session_of, sign_in_by_token
 from bot.web.compat.evaluation_server.jobs import requests_board
 from bot.web.sessions import Browser, SubmissionButtons, submission_buttons
 from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
@@ -45,6 +46,21 @@ async def test_the_buttons_are_those_that_make_sense_for_its_owner(place: Place)
         offered[mode] = (found.cancel, found.again, found.ranked, found.withdraw)
     assert offered[Mode.RANKED] == (False, True, False, True)
     assert offered[Mode.TEST] == (False, True, True, False)
+
+
+async def test_a_run_that_failed_on_one_of_its_gpu_types_is_to_be_fixed(place: Place) -> None:
+    ada, submission = await browser(place, "ada"), await place.submit()
+    await place.judged(submission)
+    ended = await submission_status(place.store, submission.id)
+    (passed,) = ended.jobs
+    assert passed.evaluation is not None
+    failed = replace(
+        passed, evaluation=passed.evaluation.model_copy(update={"verdict": Verdict.CRASHED})
+    )
+    for jobs in ((passed,), (passed, failed), (passed, replace(passed, evaluation=None))):
+        found = submission_buttons(ada, replace(ended, jobs=jobs))
+        assert found is not None
+        assert (found.edit, found.passed) == (True, jobs == (passed,))
 
 
 async def test_a_request_to_the_evaluation_server_can_be_stopped_and_no_more(place: Place) -> None:

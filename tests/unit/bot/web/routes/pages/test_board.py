@@ -2,16 +2,20 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 import httpx
 import pytest
+from typing_extensions import override
 
 from bot.domain.board import SeasonRules
 from bot.domain.confirmation import Confirmation, ConfirmationState
 from bot.domain.ids import ConfirmationId, PersonId, SubmissionId
+from bot.domain.reference_times import Reference
+from bot.reports.blocks import Attachment
+from bot.services.cache import Cached, ResponseCache
 from bot.web.routes.pages import board
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import Browser, signed_in
@@ -249,6 +253,66 @@ async def test_the_pages_of_all_viewers_share_what_is_the_same_for_them(
         assert f'<a class="me" href="/me">{name}</a>' in text
         assert ("<strong>You</strong>" in text) == (name == ada)
     assert made == {"versions": 1, "standings_notes": 1, "statement": 1, "get": 0}
+
+
+async def test_only_its_creator_reads_why_a_board_has_no_time_of_its_reference(
+    shown: Exhibition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failed(*_: object) -> Reference:
+        return Reference(None, failure="crashed: exit 1")
+
+    async def revision(*_: object) -> int:
+        return 1  # a failure does not change it
+
+    monkeypatch.setattr(shown.store.references, "of", failed)
+    monkeypatch.setattr(shown.store.results, "revision", revision)
+    door = make_door(shown.store, shown.clock)
+    creator, _ = await signed_in(door, "0")
+    assert "crashed: exit 1" in await creator.text("/boards/empty?gpu=CPU")
+    other, _ = await signed_in(door, "1")
+    for browser in (other, Browser(door)):
+        assert "crashed: exit 1" not in await browser.text("/boards/empty?gpu=CPU")
+
+
+async def test_the_next_viewer_sees_the_run_that_has_just_been_ranked(shown: Exhibition) -> None:
+    door = make_door(shown.store, shown.clock)
+    browser, _ = await signed_in(door, "1")
+    assert "nobody yet" in await browser.text("/boards/empty?gpu=CPU")
+    run = await shown.ranked("Ada", "empty", "CPU", 100_000)
+    assert f'href="/submissions/{run}"' in await Browser(door).text("/boards/empty?gpu=CPU")
+
+
+class Kept(ResponseCache):
+    """A cache that lists what it has returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: list[object] = []
+
+    @override
+    async def get(
+        self, key: object, fresh_s: float, make: Callable[[], Awaitable[Cached]]
+    ) -> Cached:
+        self.values.append(value := await super().get(key, fresh_s, make))
+        return value
+
+
+async def test_the_cache_has_no_contents_of_a_tasks_files(shown: Exhibition) -> None:
+    cache = Kept()
+    door = replace(make_door(shown.store, shown.clock), cache=cache)
+    assert re.search(
+        r'download="reference.py">reference.py</a> <span class="quiet">\d+ Bytes',
+        await Browser(door).text("/boards/empty?gpu=CPU"),
+    )
+    lists = [
+        each
+        for value in cache.values
+        if isinstance(value, dict)
+        for each in value.values()
+        if isinstance(each, list)
+    ]
+    assert lists
+    assert not any(isinstance(each, Attachment) for found in lists for each in found)
 
 
 async def _sent(browser: Browser, path: str) -> int:
