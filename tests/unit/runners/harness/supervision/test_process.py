@@ -296,7 +296,7 @@ def test_what_seems_to_run_on_a_busy_machine_is_counted_and_not_refused(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started.subject.freeze()
-    late = process.cpu_ns(started.subject.pid) + 2 * process.RESTING_NS
+    late = process_tree.cpu_ns(started.subject.pid) + 2 * process.RESTING_NS
     monkeypatch.setattr(process, "cpu_ns", lambda _: late)
 
     started.subject.verify_frozen()
@@ -447,7 +447,7 @@ ENDS_ITSELF = AFTER_A_STOP.format(then="os._exit(0)")
 
 
 def slow_once(read: Callable[[int], object]) -> Callable[[int], object]:
-    calls = []
+    calls = list[int]()
 
     def slowed(pid: int) -> object:
         found = read(pid)
