@@ -1,18 +1,37 @@
 """Reads from /proc which descendants a process has and whether they still run."""
 
 import os
+import time
 from pathlib import Path
+
+_CPUCLOCK_SCHED = 2  # in the clock id of another process: its CPU time in ns
 
 
 def descendants(pid: int) -> tuple[int, ...]:
     """Every live descendant of a process, parents first, including those of other users."""
+    return tuple(child for child in listed_beneath(pid) if alive(child))
+
+
+def listed_beneath(pid: int) -> tuple[int, ...]:
+    """Every descendant of a process, parents first, with those that have ended but are not reaped.
+
+    If a process ends meanwhile, its children may be missing.
+    """
     found: list[int] = []
     pending = [pid]
     while pending:
         children = _children(pending.pop())
         found += children
         pending += children
-    return tuple(child for child in found if alive(child))
+    return tuple(found)
+
+
+def cpu_ns(pid: int) -> int:
+    """Return the CPU time of all threads of a process; 0 if it has exited."""
+    try:
+        return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
+    except OSError:
+        return 0
 
 
 def _children(pid: int) -> list[int]:

@@ -18,12 +18,11 @@ from runners.harness.sandbox import process_limits
 from runners.harness.sandbox.charged_memory import MAPS_MOST
 from runners.harness.sandbox.process_limits import kill_tree
 from runners.harness.verdicts import too_much_printed
-from runners.process_tree import descendants, thread_states
+from runners.process_tree import cpu_ns, descendants, listed_beneath, thread_states
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
 _PR_SET_CHILD_SUBREAPER = 36
-_CPUCLOCK_SCHED = 2  # in the clock id of another process: its CPU time in ns
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_PERTURB = -1, -3, -6
 
 _EVENTS = os.WSTOPPED | os.WCONTINUED
@@ -115,14 +114,6 @@ def _stop_threads(pid: int) -> None:
         return
 
 
-def _cpu_ns(pid: int) -> int:
-    """Return the CPU time of all threads of a process; 0 if it has exited."""
-    try:
-        return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
-    except OSError:
-        return 0
-
-
 class CandidateProcess:
     """One process and its descendants."""
 
@@ -153,10 +144,10 @@ class CandidateProcess:
         _stop_threads(self.pid)
         self._await_stop()
         end = time.perf_counter_ns()
-        self.descendants, self.stopped = descendants(self.pid), frozenset()
-        if self.descendants:
+        self.descendants, self.stopped = (), frozenset()
+        self.used_at = {self.pid: cpu_ns(self.pid)}
+        if listed_beneath(self.pid) or listed_beneath(self.pid):  # it may be missing in one list
             end = self._stop_all()
-        self.used_at = {pid: _cpu_ns(pid) for pid in (self.pid, *self.descendants)}
         self.frozen = True
         return end
 
@@ -187,20 +178,29 @@ class CandidateProcess:
             return False  # the process has just exited, which the next check reports
 
     def _stop_all(self) -> int:
-        begin = time.monotonic()
+        """Stop the descendants too; return when all were stopped.
+
+        While the states are read one by one, a process can start or resume another and then stop.
+        So all must be stopped twice in a row, with the same list and the same CPU times.
+        """
+        begin, end, seen = time.monotonic(), 0, dict[int, int]()
         while time.monotonic() - begin < STOP_S:
-            states = {
-                pid: set(thread_states(pid).values()) for pid in (self.pid, *self.descendants)
-            }
+            family = (self.pid, *listed_beneath(self.pid))
+            states = {pid: set(thread_states(pid).values()) for pid in family}
             running = [pid for pid, found in states.items() if found - set("TtZX")]
-            self.stopped = frozenset(pid for pid, found in states.items() if found & set("Tt"))
-            end = time.perf_counter_ns()
-            if not running and not self._event(_EVENTS):  # a descendant may have resumed it
+            used = {pid: cpu_ns(pid) for pid in family}
+            if running or self._event(_EVENTS):  # a descendant may have resumed it
+                used = {}
+            elif used == seen:
+                self.stopped = frozenset(pid for pid, found in states.items() if found & set("Tt"))
+                self.descendants = tuple(pid for pid in family[1:] if states[pid] - set("ZX"))
+                self.used_at = used
                 return end
+            seen, end = used, time.perf_counter_ns()
             for pid in running:
                 _stop_threads(pid)
-            select.select([], [], [], 50e-6)
-            self.descendants = descendants(self.pid)
+            if running:
+                select.select([], [], [], 50e-6)
         raise CandidateRanError("a process that it started did not stop")
 
     def verify_frozen(self) -> None:
@@ -215,7 +215,7 @@ class CandidateProcess:
         if not self.frozen:
             return
         started = set(descendants(self.pid)) - self.used_at.keys()
-        used = {pid: _cpu_ns(pid) for pid in self.used_at}
+        used = {pid: cpu_ns(pid) for pid in self.used_at}
         ended = any(used[pid] < self.used_at[pid] for pid in self.stopped)
         if self._event(_EVENTS) or started or ended:
             raise CandidateRanError("it ran while it was frozen")
@@ -225,7 +225,7 @@ class CandidateProcess:
 
     def cpu_ns(self) -> int:
         """Return the CPU time of all threads of the process, as the Linux kernel counts it."""
-        return _cpu_ns(self.pid)
+        return cpu_ns(self.pid)
 
     def resume(self) -> None:
         """Resume the process and its descendants; CandidateRanError if they ran while frozen."""

@@ -11,6 +11,7 @@ import psutil
 import pytest
 import torch
 
+from runners import process_tree
 from runners.harness.protocol.arena import Arena
 from runners.harness.protocol.values import TensorNode
 from runners.harness.sandbox.process_limits import kill_tree
@@ -295,8 +296,8 @@ def test_what_seems_to_run_on_a_busy_machine_is_counted_and_not_refused(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started.subject.freeze()
-    late = process._cpu_ns(started.subject.pid) + 2 * process.RESTING_NS
-    monkeypatch.setattr(process, "_cpu_ns", lambda _: late)
+    late = process_tree.cpu_ns(started.subject.pid) + 2 * process.RESTING_NS
+    monkeypatch.setattr(process, "cpu_ns", lambda _: late)
 
     started.subject.verify_frozen()
     started.subject.verify_frozen()  # what was counted once is not counted again
@@ -336,7 +337,7 @@ def test_many_may_not_use_together_what_one_may(
 ) -> None:
     started.subject.freeze()
     used = {pid: at + process.RESTING_NS * 3 // 4 for pid, at in started.subject.used_at.items()}
-    monkeypatch.setattr(process, "_cpu_ns", used.__getitem__)
+    monkeypatch.setattr(process, "cpu_ns", used.__getitem__)
 
     started.subject.verify_frozen()
 
@@ -425,6 +426,61 @@ def test_a_process_that_does_not_end_is_an_error_and_not_waited_for(
     monkeypatch.undo()
     assert kill_tree(started.subject.pid)
     started.process.wait()
+
+
+AFTER_A_STOP = """
+import ctypes, os, signal, time
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # adopts orphans, as PID 1 of a sandbox does
+parent = os.getpid()
+if os.fork():
+    print("up", flush=True)
+    while True: signal.pause()
+while open(f"/proc/{{parent}}/stat").read().rsplit(")")[1].split()[0] != "T": time.sleep(1e-3)
+time.sleep(0.2)
+if os.fork() == 0:
+    while True: pass
+{then}
+"""
+"""A child that starts a process once its parent is stopped."""
+STOPS_ITSELF = AFTER_A_STOP.format(then="os.kill(os.getpid(), signal.SIGSTOP)")
+ENDS_ITSELF = AFTER_A_STOP.format(then="os._exit(0)")
+
+
+def slow_once(read: Callable[[int], object]) -> Callable[[int], object]:
+    calls = list[int]()
+
+    def slowed(pid: int) -> object:
+        found = read(pid)
+        if not calls:
+            calls.append(pid)
+            time.sleep(0.5)
+        return found
+
+    return slowed
+
+
+def assert_all_stop(subject: CandidateProcess) -> None:
+    subject.freeze()
+
+    left = descendants(subject.pid)
+    assert [states(pid) for pid in left] == [{"T"}] * len(left)
+    assert set(subject.descendants) == set(left) != set()
+
+
+@pytest.mark.parametrize("started", [STOPS_ITSELF], indirect=True)
+def test_a_process_that_starts_before_its_parent_is_seen_stopped_is_stopped(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "thread_states", slow_once(thread_states))
+    assert_all_stop(started.subject)
+
+
+@pytest.mark.parametrize("started", [ENDS_ITSELF], indirect=True)
+def test_a_process_whose_parent_ends_while_it_is_listed_is_stopped(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_tree, "_children", slow_once(process_tree._children))
+    assert_all_stop(started.subject)
 
 
 FORKING = """
