@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bot.domain.noise import too_noisy
 from bot.domain.reference_times import OtherRun, OtherTimes, Times, Work
 from bot.domain.scoring import ScoreValue, case_times, combine, judged
 from bot.domain.tasks.grading import ranked_by
@@ -285,7 +286,8 @@ def _combined(evaluation: Evaluation, task: TaskDefinition | None) -> str:
     if task is None or not (words := ranked_by(task)):
         return ""
     times = case_times(task, evaluation)
-    if evaluation.verdict is not Verdict.PASSED or len(times) != len(task.benchmarks):
+    passed = evaluation.verdict is Verdict.PASSED and not too_noisy(evaluation)
+    if not passed or len(times) != len(task.benchmarks):
         return words
     return f"{words}: {show_score(combine(task.ranking_by, times))}"
 

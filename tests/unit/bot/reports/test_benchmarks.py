@@ -72,6 +72,18 @@ def test_of_several_benchmarks_the_time_that_ranks_is_told(
     assert not benchmark_report(found, OtherTimes(task=make_task())).combined
 
 
+def test_a_run_that_is_too_noisy_to_be_ranked_has_no_time_that_ranks() -> None:
+    pair = tuple(Workload(args={"size": n}) for n in (1, 2))
+    cases = tuple(
+        make_case(CaseKind.BENCHMARK, spec=each.spec, measurement=make_measurement(1e6, 0.5e6))
+        for each in pair
+    )
+    found = benchmark_report(
+        make_evaluation(cases=cases), OtherTimes(task=make_task(benchmarks=pair))
+    )
+    assert found.combined == "ranked by the time of the last benchmark"
+
+
 def test_the_speed_of_light_is_shown_only_if_memory_limits() -> None:
     table = benchmark_table(TIMED, OtherTimes((), {"a": STREAM, "b": HEAVY}))
     assert [each.share for each in table.rows] == [pytest.approx(100 * 1e6 / 3.35e12 / 1e-6), None]
