@@ -204,9 +204,12 @@ def l2_cache_bytes() -> int:
 
 
 def is_held_by_others() -> bool:
-    """Whether other processes hold more than half of the GPU's memory."""
+    """Whether candidates hold more than three quarters of the GPU's memory.
+
+    Those that start in parallel get at most half of it from the judge.
+    """
     free, whole = torch.cuda.mem_get_info()
-    return free + torch.cuda.memory_reserved() < whole // 2
+    return free + torch.cuda.memory_reserved() < whole // 4
 
 
 def pool_size(expected: values.Node | None, output_bytes: int, places: int) -> int:

@@ -101,7 +101,7 @@ class EvaluationSession:
 
         It is `timed_out` if the submission used most of an evaluation's time: an answer just before
         a time limit leaves little time for the check. It is `memory_exceeded` if the task's code
-        ran out of the GPU's memory while candidates held most of it.
+        ran out of the GPU's memory while candidates held nearly all of it.
         """
         out_of_memory = isinstance(error.__cause__, torch.OutOfMemoryError)
         if self.on_gpu and out_of_memory and buffers.is_held_by_others():

@@ -71,10 +71,10 @@ def test_a_grader_that_loads_no_code_has_none(sit: Sit) -> None:
 @pytest.mark.parametrize(
     ("on_gpu", "cause", "free", "own", "verdict"),
     [
-        (True, torch.OutOfMemoryError(), 9, 40, Verdict.MEMORY_EXCEEDED),
-        (True, torch.OutOfMemoryError(), 10, 40, Verdict.TASK_ERROR),
-        (True, ValueError(), 9, 40, Verdict.TASK_ERROR),
-        (False, torch.OutOfMemoryError(), 9, 40, Verdict.TASK_ERROR),
+        (True, torch.OutOfMemoryError(), 9, 15, Verdict.MEMORY_EXCEEDED),
+        (True, torch.OutOfMemoryError(), 10, 15, Verdict.TASK_ERROR),
+        (True, ValueError(), 9, 15, Verdict.TASK_ERROR),
+        (False, torch.OutOfMemoryError(), 9, 15, Verdict.TASK_ERROR),
     ],
     ids=["held by others", "used by the task", "another error", "on the CPU"],
 )
