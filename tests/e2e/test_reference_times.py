@@ -74,7 +74,10 @@ def test_people_are_compared_with_the_reference_that_no_kernel_can_see(podium: P
     found = standings(podium, "matmul")
     (entry,) = found["entries"]
     assert (entry["person"], entry["attempts"], entry["submission"]) == ("ada", 1, 1)
-    assert entry["vs_reference"] == pytest.approx(reference["time_ns"] / entry["time_ns"])
+    if entry["vs_reference_in_turn"]:  # a busy machine made the kernel slow enough for that
+        assert entry["vs_reference_low"] < entry["vs_reference"] < entry["vs_reference_high"]
+    else:
+        assert entry["vs_reference"] == pytest.approx(reference["time_ns"] / entry["time_ns"])
     assert found["reference"] == reference
     shown = podium("show", "matmul").stdout
     assert "vs reference" in shown

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psutil
 import pytest
 import torch
 
@@ -205,7 +206,10 @@ def test_one_that_fails_to_start_closes_the_others(
             candidates.prepare(3)
 
         assert (len(starts), len(candidates.waiting)) == (3, 0)
-        assert started(session) == before
+        exiting = started(session) - before
+        found = psutil.Process().children(recursive=True)
+        _, left = psutil.wait_procs([each for each in found if each.pid in exiting], timeout=10)
+        assert not left
         candidates.prepare(1)  # it is no worse for that
         assert len(candidates.waiting) == 1
     os.close(wrong)
