@@ -140,14 +140,14 @@ def histogram(
 ) -> Histogram | None:
     """Return the distribution of samples with the marks on its scale; None without samples.
 
-    The scale leaves out slow samples, but at most a hundredth of all or the slowest one, that would
-    more than double it. It is logarithmic if its ends are far apart.
+    The scale leaves out slow samples that would more than double it, but at most one in 25, or the
+    slowest one. It is logarithmic if its ends are far apart.
     A sample minus its calibration may be negative on a busy CPU; it is drawn as 0.
     """
     ordered = sorted(max(each, 0.0) for each in samples if math.isfinite(each))
     if not ordered:
         return None
-    usual = ordered[-1 - max(1, len(ordered) // 100)] if len(ordered) >= _FEW else ordered[-1]
+    usual = ordered[-1 - max(1, len(ordered) // 25)] if len(ordered) >= _FEW else ordered[-1]
     cut = max(each for each in ordered if each - ordered[0] <= 2 * (usual - ordered[0]))
     marked = [value for _, value in marks]
     low, high = min([ordered[0], *marked]), max([cut, *marked])

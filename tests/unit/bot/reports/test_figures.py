@@ -77,6 +77,16 @@ def test_one_of_few_samples_is_left_out_of_the_scale_if_it_is_far_out() -> None:
     assert (found.high, found.count, found.beyond) == (119.0, 21, 1)
 
 
+def test_a_few_of_many_samples_are_left_out_of_the_scale_but_not_a_second_peak() -> None:
+    near = [100.0 + n for n in range(83)]
+    found = histogram([*near, 400.0, 600.0, 900.0])
+    assert found is not None
+    assert (found.high, found.beyond) == (182.0, 3)
+    found = histogram([*near, *[400.0] * 20])
+    assert found is not None
+    assert (found.high, found.beyond) == (400.0, 0)
+
+
 def test_a_scale_has_all_samples_if_none_of_them_is_far_out() -> None:
     for samples in ([100.0 + n for n in range(20)], [100.0] * 15 + [200.0] * 5, [1.0, 1.1, 9.0]):
         found = histogram(samples)
