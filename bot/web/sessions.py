@@ -22,7 +22,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from bot.domain.accounts import Caller
 from bot.domain.errors import UserError
-from bot.domain.noise import too_noisy
+from bot.domain.noise import passed_too_noisy
 from bot.domain.status import SubmissionStatus
 from bot.domain.tasks.bundle import MAX_PACKED
 from bot.services.tokens import LIFETIME, BrowserSession, NewToken, session_of
@@ -294,7 +294,7 @@ def submission_buttons(
     final = status.is_final
     ranked = submission.is_ranked
     found = [each.evaluation for each in status.jobs if each.evaluation is not None]
-    passed = [each for each in found if each.verdict is Verdict.PASSED]
+    passed = sum(each.verdict is Verdict.PASSED for each in found) == len(status.jobs)
     if status.board.is_hidden:  # a request to the evaluation server can only be repeated there
         return SubmissionButtons(number=submission.id, stamp=browser.stamp, cancel=not final)
     return SubmissionButtons(
@@ -303,8 +303,8 @@ def submission_buttons(
         cancel=not final,
         again=final,
         edit=final,
-        passed=len(passed) == len(status.jobs),
-        noisy=any(map(too_noisy, passed)),
+        passed=passed,
+        noisy=passed and any(map(passed_too_noisy, found)),
         ranked=status.may_be_ranked,
         withdraw=final and ranked and status.exclusion is None,
     )

@@ -107,7 +107,8 @@ async def _values(
     context: WebContext, viewer: Viewer, name: str, query: BoardPageQuery
 ) -> dict[str, Any]:
     board = await lookup.find_board(context.store, viewer, name)
-    shown, shared = await _shown(context, viewer, board, query)
+    shown = await _standings(context, viewer, board, query)
+    shared = await _shared_values(context, shown, query)
     past = await history_of(context.store, viewer.person, board, limit=_OWN_ROWS)
     address = {"gpu": shown.gpu, "version": query.version, "person": query.person}
     position = query.model_dump(include={"sort", "page"}, exclude_defaults=True, mode="json")
@@ -154,7 +155,8 @@ async def events(request: Request, name: str, viewer: auth.AnyViewer, query: Pag
 
     async def part() -> rendering.Part:
         board = await lookup.find_board(context.store, viewer, name)
-        shown, shared = await _shown(context, viewer, board, query)
+        shown = await _standings(context, viewer, board, query)
+        shared = await _shared_values(context, shown, query)
         return _own_line(viewer, shown) + shared["everyone"], False
 
     return rendering.live(context, part, lambda: auth.has_same_viewer(request, viewer))
@@ -166,20 +168,6 @@ async def _standings(
     gpu = query.gpu or board.gpus[0]
     (shown,) = await board_standings(context.store, viewer, board, gpu, version=query.version)
     return shown
-
-
-async def _shown(
-    context: WebContext, viewer: Viewer, board: Board, query: BoardPageQuery
-) -> tuple[BoardStandings, dict[str, Any]]:
-    """Return the standings that viewers of these rights see, shared within a second."""
-
-    async def make() -> tuple[BoardStandings, dict[str, Any]]:
-        shown = await _standings(context, viewer, board, query)
-        return shown, await _shared_values(context, shown, query)
-
-    rights = viewer.sees_all, board.belongs_to(viewer)
-    key = ("shown", board, *rights, *query.model_dump().values())
-    return await context.cache.get(key, FRESH_S, make)
 
 
 async def _shared_values(
