@@ -303,7 +303,7 @@ def _judge(
     line: bytes, template: TemplateProcess, isolation: Isolation, report: Callable[[Progress], None]
 ) -> Evaluation:
     request = EvaluationRequest.model_validate_json(line)
-    process.keep_freed_memory()
+    syscalls.keep_freed_memory()
     signal.signal(signal.SIGALRM, _out_of_time_again if request.used_s else _out_of_time)
     signal.setitimer(signal.ITIMER_REAL, max(0.001, request.left_s + GRACE_S))
     try:

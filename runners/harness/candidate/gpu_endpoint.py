@@ -220,8 +220,11 @@ class GpuEndpoint:
         """Return the tensor's copy in its room, or the tensor itself if it does not fit there."""
         if room is None or not _fits(tensor, room):
             return tensor
-        copied = memory.typed_view(self.memory.bytes, room)
-        values.bits(copied).copy_(values.bits(tensor.detach()))
+        copied, bits = memory.typed_view(self.memory.bytes, room), values.bits(tensor.detach())
+        distance = tensor.data_ptr() - copied.data_ptr()
+        if -arena.reach(tensor) < distance < room.reach:  # torch copies nothing onto a part of it
+            bits = bits.clone()
+        values.bits(copied).copy_(bits)
         return copied
 
     def _is_capturable(self, tensor: torch.Tensor, room: values.TensorNode) -> bool:
@@ -237,8 +240,12 @@ class GpuEndpoint:
         """Return the calibration kernel, which reads the input and fills the output's bytes.
 
         It leaves the cache in a state like that after a real kernel. Its buffers are allocated
-        here, before the window in which it runs.
+        here, before the window in which it runs. It starts no CUDA kernel if the output has no
+        elements, because a real kernel needs none then either.
         """
+        if order.rooms and not any(room.reach for room in order.rooms):
+            outputs = tuple(_output_in(self.memory.bytes, room) for room in order.rooms)
+            return lambda _: outputs
         if order.rooms not in self.fills:
             make = self._make_fill if order.train is None else self._make_combined
             self.fills[order.rooms] = make(order)

@@ -24,7 +24,7 @@ from runners.harness.candidate.gpu_endpoint import GpuEndpoint, make_context
 from runners.harness.gpu.warm import limit_copy_queues
 from runners.harness.protocol import builds, channel, values
 from runners.harness.protocol.arena import view
-from runners.harness.sandbox import isolate
+from runners.harness.sandbox import isolate, syscalls
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
 _ONE_TENSOR = (
@@ -314,6 +314,8 @@ def enter(
     if gpu:
         limit_copy_queues()
         make_context()
+    else:
+        syscalls.keep_freed_memory()
     if isinstance(spec, channel.SpareSpec):
         spec, others = assigned(orders)
     files, *memory = others

@@ -149,11 +149,11 @@ class CandidateHandle:
         self.orders.sendall(order)
         before, used = waiting.thread_times(self.process.pid), self.process.cpu_ns()
         judge = waiting.own_wait_ns()
-        with waiting.spread(thread for thread in self.computing if thread in before):
+        with waiting.spread(thread for thread in self.computing if thread in before) as free_main:
             begin = time.perf_counter_ns()
             self.process.resume()
-        frame = self._await_frame(deadline)
-        end = self.process.freeze()
+            free_main()
+            frame, end = self._await_frame(deadline), self.process.freeze()
         self._enforce(deadline)
         reply = self._checked_reply(frame)
         used, window = self.process.cpu_ns() - used, end - begin

@@ -23,7 +23,7 @@ from runners.process_tree import cpu_ns, descendants, listed_beneath, thread_sta
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
 _PR_SET_CHILD_SUBREAPER = 36
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_PERTURB = -1, -3, -6
+_M_PERTURB = -6
 
 _EVENTS = os.WSTOPPED | os.WCONTINUED
 GAPS_MOST = 2
@@ -67,12 +67,6 @@ class UnreadableError(Exception):
 def adopt_orphans() -> None:
     """Become the parent of every descendant whose own parent ends, so that it can be waited for."""
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def keep_freed_memory() -> None:
-    """Make this process reuse memory that it frees, so large copies cost no page faults."""
-    for knob in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):
-        _LIBC.mallopt(knob, 1 << 30)
 
 
 @contextmanager

@@ -7,13 +7,14 @@ the CPU time of all its processes, including those that have ended.
 
 On a busy machine no core is idle, so Linux wakes a thread where it last ran. Two threads on one
 core then stay there for hundreds of calls, which take twice as long as those of a candidate whose
-threads happen to be apart. `spread` therefore gives each thread its own core.
+threads happen to be apart. If one of the two spins until the other is done, a call even takes until
+the next tick of the scheduler, 4 ms. `spread` therefore gives each thread its own core.
 """
 
 import os
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from runners.harness.sandbox.process_limits import group_cpu_ns
@@ -98,33 +99,39 @@ class OtherProcesses:
 
 
 @contextmanager
-def spread(threads: Iterable[int]) -> Iterator[None]:
-    """Make these threads wake on different cores in the block, unless the candidate chose cores.
+def spread(threads: Iterable[int]) -> Iterator[Callable[[], None]]:
+    """Give each of these threads a core in the block, unless the candidate chose cores.
 
-    After the block they may run on every core again.
+    The first one is the main thread. It gets a core on which this thread does not run now. The
+    block calls the function that it gets as soon as the threads run: the main thread may then run
+    on every core, because threads that it starts may run where it may.
     """
     chosen = list(threads)
     moved: list[int] = []
     try:
         if 1 < len(chosen) <= len(CORES) <= _CORES_MOST and all(map(_is_free, chosen)):
-            for thread, core in zip(chosen, sorted(CORES), strict=False):
+            here = _own_core()
+            cores = sorted(CORES, key=lambda core: (core == here, core))
+            for thread, core in zip(chosen, cores, strict=False):
                 os.sched_setaffinity(thread, {core})
                 moved.append(thread)
     except OSError:
         pass  # it has ended, or belongs to another user
     try:
-        yield
+        yield lambda: _free(moved[:1])
     finally:
-        for thread in moved:
-            _free(thread)
+        _free(moved)
+
+
+def _own_core() -> int:
+    return int(Path("/proc/thread-self/stat").read_text().rpartition(")")[2].split()[36])
 
 
 def _is_free(thread: int) -> bool:
     return os.sched_getaffinity(thread) == CORES
 
 
-def _free(thread: int) -> None:
-    try:
-        os.sched_setaffinity(thread, CORES)
-    except OSError:
-        return  # it has ended
+def _free(threads: Iterable[int]) -> None:
+    for thread in threads:
+        with suppress(OSError):  # it has ended
+            os.sched_setaffinity(thread, CORES)

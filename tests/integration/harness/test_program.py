@@ -16,6 +16,24 @@ from tests.doubles.judging import ROOT, SORT, SORTED, Harness, make_judging, mak
 
 pytestmark = pytest.mark.slow
 
+PAGES = """
+import resource
+import torch
+
+WAVE = torch.zeros(500_000)
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+def custom_kernel(data):
+    for _ in range(5):
+        before = faults()
+        WAVE.exp().sin()
+    print("new pages:", faults() - before)
+    return torch.sort(data[0]).values
+"""
+"""Prints how many pages the Linux kernel gave it for two tensors of 488 pages each."""
+
 
 @pytest.fixture(scope="module")
 def harness() -> Iterator[Harness]:
@@ -37,6 +55,12 @@ def test_asked_once_it_prints_the_evaluation_alone() -> None:
 
     found = Evaluation.model_validate_json(answered.stdout)
     assert (found.verdict, found.log) == (Verdict.PASSED, "noise\n")
+
+
+def test_a_kernel_uses_the_memory_that_it_has_freed(harness: Harness) -> None:
+    log = harness.evaluate(make_judging(PAGES)).log
+
+    assert int(log.split()[-1]) < 100
 
 
 def test_progress_is_told_before_the_answer(harness: Harness) -> None:

@@ -20,6 +20,8 @@ def test_the_program_confines_itself_before_it_serves(
     *, monkeypatch: pytest.MonkeyPatch, arguments: list[str], entry: str, strict: bool, gpu: bool
 ) -> None:
     steps: list[object] = []
+    settings: dict[str, str] = {}
+    monkeypatch.setattr("os.putenv", settings.__setitem__)
 
     def confine(argv: list[str], *, strict: bool, gpu: bool, until_orphaned: bool) -> Isolation:
         steps.append((argv, strict, gpu))
@@ -37,6 +39,7 @@ def test_the_program_confines_itself_before_it_serves(
 
     assert program.main() == 5
     assert steps == [(arguments, strict, gpu), FOUND]
+    assert settings == {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "2000"}
 
 
 def test_an_unknown_argument_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -303,6 +303,16 @@ def test_what_the_judge_cannot_capture_where_it_lies_is_copied_into_its_room(
     assert not found.is_neg()
 
 
+def test_an_output_across_its_room_is_copied_there(guest: GpuEndpoint) -> None:
+    across = lying(guest, OUTPUT_AT + 4)
+    across.copy_(VALUES)
+
+    found = guest._copied(across, ROOM)
+
+    assert found.data_ptr() == guest.memory.bytes.data_ptr() + OUTPUT_AT
+    assert torch.equal(found, VALUES)
+
+
 def test_an_output_whose_elements_share_memory_is_copied_into_its_room(guest: GpuEndpoint) -> None:
     column = lying(guest, POOL_AT, (2, 1))
     column.copy_(VALUES[:, :1])
@@ -370,6 +380,19 @@ def test_the_stand_in_fills_as_many_bytes_as_the_output_and_gives_tensors_like_i
     assert [each.data_ptr() - guest.memory.address for each in given[:2]] == wanted
     assert [tuple(each.shape) for each in given] == [(2, 3)] * 3
     assert [each.stride() for each in given[:2]] == [(3, 1), (6, 2)]
+
+
+def test_the_stand_in_for_an_output_without_elements_starts_no_kernel(
+    guest: GpuEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GpuEndpoint, "_make_fill", lambda *_: pytest.fail("a kernel"))
+    monkeypatch.setattr(memory, "typed_view", lambda _, node: torch.zeros(node.shape))
+    rooms = (room(OUTPUT_AT, shape=(0, 3), stride=(3, 1)),)
+    order = CandidateRequest(operation=Operation.TOUCH, value=room(0), rooms=rooms)
+
+    (given,) = guest.calibration_kernel(order)(None)
+
+    assert given.shape == (0, 3)
 
 
 def test_the_stand_in_is_made_once_for_each_output(guest: GpuEndpoint) -> None:

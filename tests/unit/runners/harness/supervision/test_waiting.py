@@ -91,15 +91,30 @@ def test_where_the_harness_has_no_group_others_have_used_nothing(
     assert others.used_ns() == 0
 
 
-def test_threads_are_set_apart_and_free_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("judges", [0, 1])
+def test_threads_are_set_apart_until_the_call_ends(
+    judges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     masks = {1: {0, 1}, 2: {0, 1}}
     monkeypatch.setattr(waiting, "CORES", frozenset({0, 1}))
+    monkeypatch.setattr(waiting, "_own_core", lambda: judges)
     monkeypatch.setattr(os, "sched_getaffinity", masks.__getitem__)
     monkeypatch.setattr(os, "sched_setaffinity", masks.__setitem__)
 
-    with waiting.spread((1, 2)):
-        assert masks == {1: {0}, 2: {1}}
+    with waiting.spread((1, 2)) as free_main:
+        assert masks == {1: {1 - judges}, 2: {judges}}
+        free_main()
+        assert masks == {1: {0, 1}, 2: {judges}}  # what it starts now may run on every core
     assert masks == {1: {0, 1}, 2: {0, 1}}
+
+
+def test_the_core_on_which_this_thread_runs_is_known() -> None:
+    one = min(waiting.CORES)
+    os.sched_setaffinity(0, {one})
+    try:
+        assert waiting._own_core() == one
+    finally:
+        os.sched_setaffinity(0, waiting.CORES)
 
 
 @pytest.mark.parametrize("threads", [(1,), (1, 2, 3), (1, 4)])
