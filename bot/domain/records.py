@@ -28,6 +28,7 @@ class JobResult:
     confirmation: ConfirmationState | None = None  # how its last comparison ended
     lost_to: SubmissionId | None = None  # which run was confirmed to take its place
     exclusion: ExclusionKind | None = None  # why the submission is no longer ranked
+    noisy: bool = False  # whether it passed, but is too noisy to be ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,7 @@ class FailedRun:
     stage: str | None
     message: str
     submitted_at: datetime
-    in_confirmation: bool = False
-    """Whether it passed at first and failed when it was compared; `message` then says so."""
+    in_confirmation: bool = False  # it passed and failed when it was compared, says `message`
 
 
 @dataclass(frozen=True, slots=True)

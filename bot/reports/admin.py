@@ -15,7 +15,7 @@ from bot.domain.scoring import pool_of
 from bot.domain.times import show_deadline
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.escaping import as_file, escape_formula
-from bot.reports.submission import VERDICT_WORDS
+from runners.contract.verdict import VERDICT_WORDS
 
 _QUEUE = (Column("GPU"), Column("queued", numeric=True), Column("running", numeric=True))
 _DAYS = (Column("day (UTC)"), Column("submissions", numeric=True), Column("people", numeric=True))

@@ -9,7 +9,7 @@ from bot.domain.scoring import is_ahead
 from bot.domain.times import show_score, show_speed_up
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.escaping import clean
-from bot.reports.submission import VERDICT_WORDS
+from runners.contract.verdict import VERDICT_WORDS
 
 _WIDEST = 90
 """The most characters to which the first column is padded."""

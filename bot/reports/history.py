@@ -6,6 +6,7 @@ from bot.domain import times
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.ids import SubmissionId
 from bot.domain.leaderboard import BoardStandings, OwnStanding, PersonalBoard
+from bot.domain.noise import TOO_NOISY
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.scoring import Standing
 from bot.domain.submission import SubmissionState
@@ -13,8 +14,7 @@ from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text
 from bot.reports.charts import DAY, points
 from bot.reports.confirmations import STATE_WORDS
 from bot.reports.standings import rank_among, vs_reference
-from bot.reports.submission import VERDICT_WORDS
-from runners.contract.verdict import Verdict
+from runners.contract.verdict import VERDICT_WORDS, Verdict
 
 _COLUMNS = (
     Column("submission", numeric=True),
@@ -72,12 +72,12 @@ def _outcome(outcome: JobResult, *, ranked: bool) -> str:
         VERDICT_WORDS[outcome.verdict] if outcome.score is None else times.show_score(outcome.score)
     )
     state, lost_to = outcome.confirmation, outcome.lost_to
-    words = [f"{outcome.gpu}: {found}"]
+    words = [f"{outcome.gpu}: {TOO_NOISY if outcome.noisy else found}"]
     if outcome.exclusion is not None:
         return f"{words[0]}, {outcome.exclusion}"
     if state is not None and state is not ConfirmationState.DROPPED:
         words.append(STATE_WORDS[state])
-    elif ranked and outcome.verdict is Verdict.PASSED and outcome.score is None:
+    elif ranked and outcome.verdict is Verdict.PASSED and not (outcome.score or outcome.noisy):
         words.append("not ranked")
     if lost_to is not None:
         words.append(f"lost its place to #{lost_to}")

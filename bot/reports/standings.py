@@ -28,10 +28,10 @@ from bot.domain.times import (
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.confirmations import final_line, pending_table
 from bot.reports.escaping import escape_formula, one_line
-from bot.reports.submission import IN_PROCESS, VERDICT_WORDS
+from bot.reports.submission import IN_PROCESS
 from runners.contract.evaluation import Evaluation
 from runners.contract.task import Mode
-from runners.contract.verdict import Verdict
+from runners.contract.verdict import VERDICT_WORDS, Verdict
 
 _COLUMNS = (Column("rank", numeric=True), Column("who"), Column("time", numeric=True))
 _CLAIMED = Column("claimed", numeric=True)

@@ -38,22 +38,7 @@ from runners.contract.evaluation import (
 )
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
-from runners.contract.verdict import Verdict
-
-VERDICT_WORDS = {
-    Verdict.PASSED: "passed",
-    Verdict.WRONG_ANSWER: "wrong answer",
-    Verdict.INVALID_SUBMISSION: "invalid submission",
-    Verdict.BUILD_FAILED: "build failed",
-    Verdict.CRASHED: "crashed",
-    Verdict.TIMED_OUT: "timed out",
-    Verdict.MEMORY_EXCEEDED: "memory exceeded",
-    Verdict.OUTPUT_EXCEEDED: "output exceeded",
-    Verdict.DISALLOWED: "disallowed",
-    Verdict.TIMING_REJECTED: "timing rejected",
-    Verdict.AUDIT: "held for audit",
-    Verdict.TASK_ERROR: "task error",
-}
+from runners.contract.verdict import VERDICT_WORDS, Verdict
 
 IN_PROCESS = (
     "in-process timing: the times come from the task's own evaluation program; Podium's judge "

@@ -33,6 +33,23 @@ class Verdict(StrEnum):
     """The task's own code failed; the submission is not at fault."""
 
 
+VERDICT_WORDS = {
+    Verdict.PASSED: "passed",
+    Verdict.WRONG_ANSWER: "wrong answer",
+    Verdict.INVALID_SUBMISSION: "invalid submission",
+    Verdict.BUILD_FAILED: "build failed",
+    Verdict.CRASHED: "crashed",
+    Verdict.TIMED_OUT: "timed out",
+    Verdict.MEMORY_EXCEEDED: "memory exceeded",
+    Verdict.OUTPUT_EXCEEDED: "output exceeded",
+    Verdict.DISALLOWED: "disallowed",
+    Verdict.TIMING_REJECTED: "timing rejected",
+    Verdict.AUDIT: "held for audit",
+    Verdict.TASK_ERROR: "task error",
+}
+"""Verdict -> its name in sentences."""
+
+
 class Stage(StrEnum):
     """The part of an evaluation that caused a verdict."""
 

@@ -180,6 +180,7 @@ async def test_who_passed_too_noisily_is_listed_with_the_newest_such_or_failed_r
     assert await listed() == []
     noisy = await judged_noisy(scene, scene.ada)
     assert await listed() == [(noisy, "passed", None, "")]
+    assert [each.noisy for each in await scene.store.results.outcomes([noisy])] == [True]
     assert await results.revision(*place) > before
     failed = await judged(scene, scene.ada, None)
     assert await listed() == [(failed, "crashed", "test", "")]

@@ -144,7 +144,7 @@ def test_a_template_in_cutedsl_needs_its_library(site: Site) -> None:
     first, *_ = SETS["nvidia"].tasks
     said = site.refused(site.cpu / first.folder, "--gpu", "CPU", "--grader", "native")
     assert said.startswith("Podium's judge grades, and eval.py is not run: ")
-    assert f". {first.name} on CPU: template_cute.py: the template got build_failed" in said
+    assert f". {first.name} on CPU: template_cute.py: the template got build failed" in said
     assert "No module named 'cutlass'" in said
 
 

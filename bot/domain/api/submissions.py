@@ -190,7 +190,7 @@ class SubmissionAnswer(ResponseBody):
 class JobResultBody(ResponseBody):
     """A submission's result on one GPU type; only a passed ranked one has a time.
 
-    One on the CPU whose time is too noisy to be ranked has none either: its report tells.
+    One on the CPU whose time is too noisy to be ranked has none either.
     """
 
     gpu: str
@@ -202,6 +202,8 @@ class JobResultBody(ResponseBody):
     """The submission that took one of the first places from it."""
     exclusion: ExclusionKind | None = None
     """Why it is no longer ranked."""
+    too_noisy: bool = False
+    """Whether it passed, but its time is too noisy to be ranked."""
 
     @classmethod
     def of(cls, result: JobResult) -> "JobResultBody":
@@ -213,6 +215,7 @@ class JobResultBody(ResponseBody):
             confirmation=result.confirmation,
             lost_to=result.lost_to,
             exclusion=result.exclusion,
+            too_noisy=result.noisy,
         )
 
 

@@ -329,6 +329,7 @@ def entry_of(answer: submissions.PastSubmission) -> HistoryEntry:
             each.confirmation,
             None if each.lost_to is None else SubmissionId(each.lost_to),
             each.exclusion,
+            each.too_noisy,
         )
         for each in answer.results
     )

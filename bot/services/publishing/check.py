@@ -18,7 +18,7 @@ from bot.services.publishing import constant_answers
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.runner import Capabilities, ProgressSink, Runner
 from runners.contract.task import Grader, Mode, TaskDefinition
-from runners.contract.verdict import Verdict
+from runners.contract.verdict import VERDICT_WORDS, Verdict
 from runners.languages import spec_of
 
 ROUNDS = RoundPolicy(looks=(2,), samples=3)
@@ -216,7 +216,9 @@ async def _check_template(
     verdict = evaluation.verdict
     if verdict in expected:
         stub = "" if verdict is Verdict.PASSED else ", as expected of this stub"
-        return Finding(Level.INFO, file, f"the template is accepted: {verdict.value}{stub}")
+        return Finding(
+            Level.INFO, file, f"the template is accepted: {VERDICT_WORDS[verdict]}{stub}"
+        )
     words = f"the template got {in_words(evaluation)}, expected {any_of(expected)}"
     if expected == {Verdict.PASSED} and verdict in STUB_VERDICTS:
         words += f"; if it is a stub, add to its header: {template.marker} expect {verdict.value}"
@@ -280,13 +282,14 @@ def in_words(evaluation: Evaluation) -> str:
     """Return the verdict and, in brackets, its message or that of the first case with one."""
     case = next((case for case in evaluation.cases if case.message), None)
     detail = evaluation.message or (f"{case.spec}: {case.message}" if case else "")
-    text = f"{evaluation.verdict.value} ({detail})" if detail else evaluation.verdict.value
+    verdict = VERDICT_WORDS[evaluation.verdict]
+    text = f"{verdict} ({detail})" if detail else verdict
     return text if len(text) <= _MESSAGE_MAX else text[: _MESSAGE_MAX - 3] + "..."
 
 
 def any_of(verdicts: Collection[Verdict]) -> str:
     """Return the verdicts in words, joined by "or"."""
-    return " or ".join(sorted(verdict.value for verdict in verdicts))
+    return " or ".join(sorted(VERDICT_WORDS[verdict] for verdict in verdicts))
 
 
 def comparable(
@@ -322,7 +325,7 @@ def solution_finding(
         return replace(found, message=f"{found.message}; both graders agree", comparison=comparison)
     words = (
         f"the graders disagree; Podium's judge: {native}; the task's own evaluation: {popcorn}; "
-        f"expected: {solution.expect.value}"
+        f"expected: {VERDICT_WORDS[solution.expect]}"
     )
     if found.level is Level.ERROR and difference is not Level.ERROR:
         words = f"by the chosen grader it {found.message}; {words}"
@@ -332,8 +335,10 @@ def solution_finding(
 
 def _finding(solution: Solution, evaluation: Evaluation) -> Finding:
     if evaluation.verdict is solution.expect:
-        return Finding(Level.INFO, solution.name, f"{evaluation.verdict.value}, as expected")
-    words = f"got {in_words(evaluation)}, expected {solution.expect.value}"
+        return Finding(
+            Level.INFO, solution.name, f"{VERDICT_WORDS[evaluation.verdict]}, as expected"
+        )
+    words = f"got {in_words(evaluation)}, expected {VERDICT_WORDS[solution.expect]}"
     return Finding(Level.ERROR, solution.name, words)
 
 

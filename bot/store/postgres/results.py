@@ -107,6 +107,7 @@ class PostgresResults:
                 verdict=Verdict(row["verdict"]),
                 score=None if row["time_ns"] is None else _value(row),
                 exclusion=None if row["exclusion"] is None else ExclusionKind(row["exclusion"]),
+                noisy=row["noisy"],
             )
             for row in found
         )

@@ -7,7 +7,7 @@ where submission = $1 order by gpu collate "C", name collate "C"
 
 -- name: outcomes
 select evaluations.submission, evaluations.gpu, verdict, time_ns, half_width_ns, resolution_ns, claimed_ns,
-    exclusions.kind as exclusion
+    exclusions.kind as exclusion, evaluations.noisy
 from evaluations left join scores using (job)
 left join exclusions on exclusions.submission = evaluations.submission
 where evaluations.submission = any ($1::bigint[])

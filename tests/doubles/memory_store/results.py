@@ -59,6 +59,7 @@ class MemoryResults:
                     each.evaluation.verdict,
                     scores.get(each.job),
                     exclusion=None if submission not in excluded else excluded[submission].kind,
+                    noisy=passed_too_noisy(each.evaluation),
                 )
                 for submission in sorted(submissions)
                 for each in await self.evaluations(submission)

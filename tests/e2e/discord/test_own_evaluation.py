@@ -296,7 +296,7 @@ async def test_on_every_runner_the_task_is_graded_by_its_own_eval_py(
         told = await create(course, board, task(strict=True), grader="popcorn")
         assert f"{board} on CPU is published" in told, told
         assert "The task's own eval.py grades: the task's creator chose so." in told
-        assert "anonymous.py: wrong_answer, as expected" in told
+        assert "anonymous.py: wrong answer, as expected" in told
         await stage.bob.sees(f"New leaderboard: {board}", stage.submissions)
         thread = await course.submit(stage.alice, board)
         report = await stage.alice.sees("passed, ranked on CPU", thread, within=WITHIN_S)

@@ -12,10 +12,9 @@ from rich.cells import cell_len
 from bot.app.context import SystemClock
 from bot.discord.draw import TABLE_COLUMNS
 from bot.domain.ids import SubmissionId
-from bot.reports.submission import VERDICT_WORDS
 from bot.services.standings import placements
 from bot.store.postgres import open_store
-from runners.contract.verdict import Verdict
+from runners.contract.verdict import VERDICT_WORDS, Verdict
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.interactions import Interaction
 from tests.doubles.discord.model.messages import Message

@@ -20,14 +20,13 @@ from bot.domain.submission import Submission, SubmissionState
 from bot.reports.benchmarks import BenchmarkTable, benchmark_table
 from bot.reports.comparison import names, times, why_no_diff
 from bot.reports.difference import Colored, Difference, colored, difference
-from bot.reports.submission import VERDICT_WORDS
 from bot.services import moderation
 from bot.services.comparison import compare_sources, times_by_gpu
 from bot.services.status import Source, source
 from bot.web import auth, rendering, sessions
 from bot.web.context import WebContext, context_of
 from bot.web.markup import colored_lines
-from runners.contract.verdict import Verdict
+from runners.contract.verdict import VERDICT_WORDS, Verdict
 
 router = APIRouter(prefix="/submissions")
 

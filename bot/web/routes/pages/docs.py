@@ -3,11 +3,10 @@
 from fastapi import APIRouter, Request, Response
 
 from bot.domain.board import Board, Viewer
-from bot.reports.submission import VERDICT_WORDS
 from bot.services.lookup import visible_boards
 from bot.web import auth, rendering
 from bot.web.context import WebContext, address_of, context_of, is_here
-from runners.contract.verdict import Verdict
+from runners.contract.verdict import VERDICT_WORDS, Verdict
 from runners.languages import specs
 
 router = APIRouter()

@@ -19,13 +19,14 @@ from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
 from bot.reports.profiles import Profile, profiles
 from bot.reports.standings import placement_lines, standing_line
-from bot.reports.submission import VERDICT_WORDS, archives, around_benchmarks, job_line, outcome
+from bot.reports.submission import archives, around_benchmarks, job_line, outcome
 from bot.services import comparison, standings, status
 from bot.services.comparison import other_times
 from bot.web import auth, rendering, sessions
 from bot.web.context import WebContext, context_of
 from bot.web.markup import highlighted, statement
 from bot.web.moderation import moderation_of
+from runners.contract.verdict import VERDICT_WORDS
 
 router = APIRouter(prefix="/submissions")
 Number = Annotated[int, Path(ge=-(1 << 62), lt=1 << 62)]

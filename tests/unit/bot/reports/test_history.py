@@ -92,8 +92,13 @@ def test_a_pending_run_and_a_lost_place_are_shown_in_the_history() -> None:
 
 
 def test_the_outcome_of_a_run_too_noisy_to_be_ranked_is_not_only_passed() -> None:
-    noisy = replace(PASSED, score=None)
-    assert _row(SubmissionState.FINISHED, noisy)[-1] == "H100: passed, not ranked"
+    noisy = replace(PASSED, score=None, noisy=True)
+    assert _row(SubmissionState.FINISHED, noisy)[-1] == "H100: passed, but too noisy to be ranked"
+
+
+def test_the_outcome_of_a_ranked_run_without_a_time_is_not_only_passed() -> None:
+    untimed = replace(PASSED, score=None)
+    assert _row(SubmissionState.FINISHED, untimed)[-1] == "H100: passed, not ranked"
 
 
 def test_nothing_submitted_is_said() -> None:

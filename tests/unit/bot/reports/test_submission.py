@@ -4,11 +4,7 @@ import pytest
 
 from bot.reports.blocks import Log, Report, Table, Text, Tone
 from bot.reports.machine import compiled_line
-from bot.reports.submission import (
-    VERDICT_WORDS,
-    evaluation_report,
-    verdict_line,
-)
+from bot.reports.submission import evaluation_report, verdict_line
 from runners.contract.evaluation import (
     CaseKind,
     CaseStatus,
@@ -17,7 +13,7 @@ from runners.contract.evaluation import (
 )
 from runners.contract.launch import Compiled
 from runners.contract.task import Mode
-from runners.contract.verdict import Stage, Verdict
+from runners.contract.verdict import VERDICT_WORDS, Stage, Verdict
 from tests.doubles.factories import make_case, make_environment, make_evaluation, make_measurement
 
 

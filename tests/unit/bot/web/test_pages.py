@@ -15,12 +15,12 @@ from bot.domain.accounts import ANYBODY
 from bot.domain.board import Access, SourceVisibility
 from bot.domain.publication import PublishRequest
 from bot.ports.outside import ServiceConnection
-from bot.reports.submission import VERDICT_WORDS
 from bot.services.publishing.publish import publish
 from bot.web.routes.pages import board, comparison
 from runners.contract.comparison import Ratio
 from runners.contract.evaluation import CaseKind
 from runners.contract.task import Difficulty
+from runners.contract.verdict import VERDICT_WORDS
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.exhibition import HOSTILE, Exhibition, make_exhibition
 from tests.doubles.factories import make_case, make_measurement, make_task

@@ -154,13 +154,13 @@ async def test_a_correct_solution_that_fails_is_an_error_with_its_reason() -> No
 
 async def test_a_wrong_solution_that_passes_is_an_error() -> None:
     report = await report_on({"solutions/wrong/lucky.py": "x = 1\n"})
-    assert errors(report) == [("solutions/wrong/lucky.py", "got passed, expected wrong_answer")]
+    assert errors(report) == [("solutions/wrong/lucky.py", "got passed, expected wrong answer")]
 
 
 async def test_a_wrong_solution_with_another_verdict_is_an_error() -> None:
     source = "#!PODIUM expect timed_out\n# fake: verdict=crashed\n"
     report = await report_on({"solutions/wrong/slow.py": source})
-    assert errors(report) == [("solutions/wrong/slow.py", "got crashed, expected timed_out")]
+    assert errors(report) == [("solutions/wrong/slow.py", "got crashed, expected timed out")]
 
 
 @pytest.mark.parametrize("need", ["cuda", "triton", "mojo"])
@@ -177,7 +177,7 @@ async def test_a_solution_that_needs_what_is_not_there_is_skipped_with_the_reaso
 
 async def test_a_template_that_does_not_run_is_an_error() -> None:
     report = await report_on({"template.py": "# fake: verdict=build_failed\n"})
-    assert errors(report) == [("template.py", "the template got build_failed, expected passed")]
+    assert errors(report) == [("template.py", "the template got build failed, expected passed")]
 
 
 async def test_a_template_that_is_incomplete_must_say_so() -> None:
@@ -185,20 +185,20 @@ async def test_a_template_that_is_incomplete_must_say_so() -> None:
     ((file, message),) = errors(await report_on({"template.py": stub}))
     assert file == "template.py"
     assert message == (
-        "the template got wrong_answer, expected passed; if it is a stub, add to its header: "
+        "the template got wrong answer, expected passed; if it is a stub, add to its header: "
         "#!PODIUM expect wrong_answer"
     )
     declared = await report_on({"template.py": f"#!PODIUM expect wrong_answer\n{stub}"})
     assert declared.ok
     (finding,) = (each for each in declared.findings if each.file == "template.py")
-    assert finding.message == "the template is accepted: wrong_answer, as expected of this stub"
+    assert finding.message == "the template is accepted: wrong answer, as expected of this stub"
 
 
 async def test_a_function_without_a_body_is_a_stub_and_one_that_passes_is_none() -> None:
     unwritten = "# fake: verdict=crashed\ndef custom_kernel(data):\n    pass\n"
     assert (await report_on({"template.py": unwritten})).ok
     passing = await report_on({"template.py": "#!PODIUM expect wrong_answer\n"})
-    assert errors(passing) == [("template.py", "the template got passed, expected wrong_answer")]
+    assert errors(passing) == [("template.py", "the template got passed, expected wrong answer")]
 
 
 async def test_a_template_is_run_as_the_board_hands_it_out() -> None:

@@ -7,7 +7,7 @@ from bot.domain.tasks.grading import NO_PROGRAM, Basis, Grading
 from bot.domain.tasks.lint import Finding, GraderComparison, Level
 from bot.services.publishing.check import any_of, comparable, in_words, solution_finding
 from runners.contract.task import Device, Grader
-from runners.contract.verdict import Verdict
+from runners.contract.verdict import VERDICT_WORDS, Verdict
 from tests.doubles.factories import make_capabilities, make_evaluation, make_task
 
 NATIVE, POPCORN = Grader
@@ -52,7 +52,8 @@ def test_both_agree_if_both_let_it_pass_or_both_refuse_it(
 ) -> None:
     finding = found(solution, native, popcorn)
     right = solution is RIGHT
-    assert finding.comparison == GraderComparison(right, native.value, popcorn.value, agrees)
+    words = VERDICT_WORDS[native], VERDICT_WORDS[popcorn]
+    assert finding.comparison == GraderComparison(right, *words, agrees)
     assert (finding.level is Level.INFO) == agrees
     assert ("both graders agree" in finding.message) == agrees
 

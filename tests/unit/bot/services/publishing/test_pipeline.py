@@ -367,6 +367,6 @@ async def test_where_an_eval_py_cannot_run_only_a_choice_publishes(place: Place)
 
 
 async def test_a_solution_that_both_find_wrong_is_an_error_and_no_choice(place: Place) -> None:
-    with pytest.raises(UserError, match="got passed, expected wrong_answer; both graders") as told:
+    with pytest.raises(UserError, match="got passed, expected wrong answer; both graders") as told:
         await release(place, own_evaluation(place, wrong="x = 1\n"), runner=TwoGraders())
     assert told.value.code == "unsound-task"

@@ -95,7 +95,7 @@ async def test_an_unsound_task_is_told_and_nothing_is_published(creating: Api) -
         check = await ended(creating, carol, asked)
         assert (check["state"], check["published"]) == ("refused", None)
         assert check["problem"]["code"] == "unsound-task"
-        assert "expected wrong_answer" in check["problem"]["detail"]
+        assert "expected wrong answer" in check["problem"]["detail"]
         assert False in {each["ok"] for each in check["runs"]}
         assert (await carol.get("/leaderboards/double")).status_code == 404
 
