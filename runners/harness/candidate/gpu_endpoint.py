@@ -220,11 +220,12 @@ class GpuEndpoint:
         """Return the tensor's copy in its room, or the tensor itself if it does not fit there."""
         if room is None or not _fits(tensor, room):
             return tensor
-        copied, bits = memory.typed_view(self.memory.bytes, room), values.bits(tensor.detach())
+        copied, given = memory.typed_view(self.memory.bytes, room), values.bits(tensor.detach())
         distance = tensor.data_ptr() - copied.data_ptr()
-        if -arena.reach(tensor) < distance < room.reach:  # torch copies nothing onto a part of it
-            bits = bits.clone()
-        values.bits(copied).copy_(bits)
+        is_there = distance == 0 and tensor.stride() == copied.stride()
+        if not is_there and -arena.reach(tensor) < distance < room.reach:
+            given = given.clone()  # torch copies no tensor to where a part of it is
+        values.bits(copied).copy_(given)
         return copied
 
     def _is_capturable(self, tensor: torch.Tensor, room: values.TensorNode) -> bool:
@@ -240,8 +241,7 @@ class GpuEndpoint:
         """Return the calibration kernel, which reads the input and fills the output's bytes.
 
         It leaves the cache in a state like that after a real kernel. Its buffers are allocated
-        here, before the window in which it runs. It starts no CUDA kernel if the output has no
-        elements, because a real kernel needs none then either.
+        here, before its window. For an output without elements it starts no CUDA kernel.
         """
         if order.rooms and not any(room.reach for room in order.rooms):
             outputs = tuple(_output_in(self.memory.bytes, room) for room in order.rooms)

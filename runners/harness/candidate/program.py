@@ -315,7 +315,7 @@ def enter(
         limit_copy_queues()
         make_context()
     else:
-        syscalls.keep_freed_memory()
+        syscalls.keep_freed_memory(spec.limits.memory // 16)
     if isinstance(spec, channel.SpareSpec):
         spec, others = assigned(orders)
     files, *memory = others

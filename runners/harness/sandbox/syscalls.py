@@ -207,7 +207,10 @@ def use_huge_pages(within_s: float) -> None:
             _LIBC.madvise(ctypes.c_void_p(page), ctypes.c_size_t(_HUGE_PAGE), _COLLAPSE)
 
 
-def keep_freed_memory() -> None:
-    """Make this process reuse memory that it frees, so large copies cost no page faults."""
+def keep_freed_memory(most: int = 1 << 30) -> None:
+    """Make this process reuse memory that it frees, in blocks of at most `most` bytes.
+
+    Reused memory costs no page faults.
+    """
     for knob in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):
-        _LIBC.mallopt(knob, 1 << 30)
+        _LIBC.mallopt(knob, most)

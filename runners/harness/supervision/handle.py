@@ -149,7 +149,7 @@ class CandidateHandle:
         self.orders.sendall(order)
         before, used = waiting.thread_times(self.process.pid), self.process.cpu_ns()
         judge = waiting.own_wait_ns()
-        with waiting.spread(thread for thread in self.computing if thread in before) as free_main:
+        with waiting.spread(self.computing, self.process.pid, before) as free_main:
             begin = time.perf_counter_ns()
             self.process.resume()
             free_main()

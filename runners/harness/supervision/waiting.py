@@ -99,14 +99,15 @@ class OtherProcesses:
 
 
 @contextmanager
-def spread(threads: Iterable[int]) -> Iterator[Callable[[], None]]:
-    """Give each of these threads a core in the block, unless the candidate chose cores.
+def spread(threads: Iterable[int], main: int, before: ThreadTimes) -> Iterator[Callable[[], None]]:
+    """Give each of these threads of the process `main` a core in the block, if it is in `before`.
 
-    The first one is the main thread. It gets a core on which this thread does not run now. The
-    block calls the function that it gets as soon as the threads run: the main thread may then run
-    on every core, because threads that it starts may run where it may.
+    A candidate that chose cores keeps them. The first thread gets a core on which this thread does
+    not run now. The block calls the function that it gets as soon as the threads run: the main
+    thread may then run on every core, because threads that it starts may run where it may. What
+    another thread starts in the block may run on every core after it.
     """
-    chosen = list(threads)
+    chosen = [thread for thread in threads if thread in before]
     moved: list[int] = []
     try:
         if 1 < len(chosen) <= len(CORES) <= _CORES_MOST and all(map(_is_free, chosen)):
@@ -118,13 +119,14 @@ def spread(threads: Iterable[int]) -> Iterator[Callable[[], None]]:
     except OSError:
         pass  # it has ended, or belongs to another user
     try:
-        yield lambda: _free(moved[:1])
+        yield lambda: _free({main}.intersection(moved))
     finally:
-        _free(moved)
+        if moved:
+            _free((thread_times(main).keys() - before.keys()).union(moved))
 
 
 def _own_core() -> int:
-    return int(Path("/proc/thread-self/stat").read_text().rpartition(")")[2].split()[36])
+    return int(Path("/proc/thread-self/stat").read_bytes().rpartition(b")")[2].split()[36])
 
 
 def _is_free(thread: int) -> bool:

@@ -26,10 +26,12 @@ def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 def custom_kernel(data):
-    for _ in range(5):
+    counts = []
+    for _ in range(8):
         before = faults()
         WAVE.exp().sin()
-    print("new pages:", faults() - before)
+        counts.append(faults() - before)
+    print("new pages:", min(counts[-3:]))
     return torch.sort(data[0]).values
 """
 """Prints how many pages the Linux kernel gave it for two tensors of 488 pages each."""

@@ -303,8 +303,18 @@ def test_what_the_judge_cannot_capture_where_it_lies_is_copied_into_its_room(
     assert not found.is_neg()
 
 
-def test_an_output_across_its_room_is_copied_there(guest: GpuEndpoint) -> None:
-    across = lying(guest, OUTPUT_AT + 4)
+def test_an_output_in_its_room_costs_no_memory(
+    guest: GpuEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = lying(guest, OUTPUT_AT)
+    monkeypatch.setattr(torch.Tensor, "clone", lambda _: pytest.fail("cloned"))
+
+    assert guest._copied(there, ROOM).data_ptr() == there.data_ptr()
+
+
+@pytest.mark.parametrize("offset", [OUTPUT_AT - 4, OUTPUT_AT + 4])
+def test_an_output_across_its_room_is_copied_there(guest: GpuEndpoint, offset: int) -> None:
+    across = lying(guest, offset)
     across.copy_(VALUES)
 
     found = guest._copied(across, ROOM)

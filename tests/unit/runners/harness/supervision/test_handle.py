@@ -27,6 +27,7 @@ from runners.harness.sandbox import charged_memory, process_limits
 from runners.harness.supervision import handle as handling
 from runners.harness.supervision.handle import CandidateHandle, StartError
 from runners.harness.supervision.template import TemplateProcess, pack_files
+from runners.harness.supervision.waiting import CORES
 from runners.harness.verdicts import MachineError, VerdictError
 from runners.languages import Recipe
 
@@ -92,6 +93,37 @@ def test_a_candidate_answers_and_stands_still(start: Start) -> None:
     assert exchange.reply.output == ScalarNode(value=6)
     assert 0 < exchange.window_ns < 1e9
     assert handle.process.frozen
+
+
+TWO_THREADS = """
+import os, threading
+asked, done, cores = threading.Event(), threading.Event(), {}
+
+def work():
+    while asked.wait():
+        asked.clear()
+        sum(range(100_000))
+        cores["worker"] = os.sched_getaffinity(0)
+        done.set()
+
+threading.Thread(target=work, daemon=True).start()
+
+def custom_kernel(data):
+    asked.set()
+    done.wait()
+    done.clear()
+    sum(range(200_000))
+    return 100 * len(os.sched_getaffinity(0)) + len(cores["worker"])
+"""
+"""Returns on how many cores the main thread and, in the last two digits, its worker may run."""
+
+
+@pytest.mark.skipif(not 2 <= len(CORES) <= 16, reason="threads get cores of their own on 2 to 16")
+def test_a_worker_has_a_core_of_its_own_throughout_a_call(start: Start) -> None:
+    handle = start(TWO_THREADS)
+    step(handle)
+
+    assert step(handle).reply.output == ScalarNode(value=100 * len(CORES) + 1)
 
 
 def test_the_window_holds_the_kernels_time_and_not_its_preparation(start: Start) -> None:

@@ -91,6 +91,9 @@ def test_where_the_harness_has_no_group_others_have_used_nothing(
     assert others.used_ns() == 0
 
 
+PRESENT = dict.fromkeys(range(1, 5), (0, 0))
+
+
 @pytest.mark.parametrize("judges", [0, 1])
 def test_threads_are_set_apart_until_the_call_ends(
     judges: int, monkeypatch: pytest.MonkeyPatch
@@ -98,18 +101,35 @@ def test_threads_are_set_apart_until_the_call_ends(
     masks = {1: {0, 1}, 2: {0, 1}}
     monkeypatch.setattr(waiting, "CORES", frozenset({0, 1}))
     monkeypatch.setattr(waiting, "_own_core", lambda: judges)
+    monkeypatch.setattr(waiting, "thread_times", lambda _: PRESENT)
     monkeypatch.setattr(os, "sched_getaffinity", masks.__getitem__)
     monkeypatch.setattr(os, "sched_setaffinity", masks.__setitem__)
 
-    with waiting.spread((1, 2)) as free_main:
+    with waiting.spread((1, 2), 1, PRESENT) as free_main:
         assert masks == {1: {1 - judges}, 2: {judges}}
         free_main()
         assert masks == {1: {0, 1}, 2: {judges}}  # what it starts now may run on every core
     assert masks == {1: {0, 1}, 2: {0, 1}}
 
 
+def test_only_the_main_thread_is_free_in_the_call_and_what_a_worker_started_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    masks = {1: {0, 1}, 2: {0, 1}, 3: {0, 1}, 9: {1}}
+    monkeypatch.setattr(waiting, "CORES", frozenset({0, 1}))
+    monkeypatch.setattr(waiting, "_own_core", lambda: 0)
+    monkeypatch.setattr(waiting, "thread_times", lambda _: PRESENT | {9: (0, 0)})
+    monkeypatch.setattr(os, "sched_getaffinity", masks.__getitem__)
+    monkeypatch.setattr(os, "sched_setaffinity", masks.__setitem__)
+
+    with waiting.spread((2, 3, 7), 1, PRESENT) as free_main:  # 7 has ended
+        free_main()
+        assert (masks[2], masks[3]) == ({1}, {0})  # the main thread is none of them
+    assert masks == {thread: {0, 1} for thread in masks}
+
+
 def test_the_core_on_which_this_thread_runs_is_known() -> None:
-    one = min(waiting.CORES)
+    one = max(waiting.CORES)
     os.sched_setaffinity(0, {one})
     try:
         assert waiting._own_core() == one
@@ -126,7 +146,7 @@ def test_a_single_thread_more_than_cores_and_a_choice_of_its_own_stay(
     monkeypatch.setattr(os, "sched_getaffinity", masks.__getitem__)
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: pytest.fail("moved"))
 
-    with waiting.spread(threads):
+    with waiting.spread(threads, 1, PRESENT):
         pass
 
 
@@ -139,6 +159,6 @@ def test_a_thread_that_has_ended_is_no_error(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(os, "sched_getaffinity", gone)
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: pytest.fail("moved"))
     entered = False
-    with waiting.spread((1, 2)):
+    with waiting.spread((1, 2), 1, PRESENT):
         entered = True
     assert entered
