@@ -61,7 +61,7 @@ class FailedRun:
     stage: str | None
     message: str
     submitted_at: datetime
-    in_confirmation: bool = False  # it passed and failed when it was compared, says `message`
+    in_confirmation: bool = False  # it passed, but failed when compared, as `message` says
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,11 +81,15 @@ class SubmissionStatus:
         return self.is_final and (not pending or self.exclusion is not None)
 
     @property
+    def passed(self) -> bool:
+        """Whether it passed on every GPU type."""
+        return all(job.evaluation and job.evaluation.verdict is Verdict.PASSED for job in self.jobs)
+
+    @property
     def may_be_ranked(self) -> bool:
         """Whether it passed in another mode, so a ranked run may be offered."""
-        passed = all(each.evaluation and not each.evaluation.stage for each in self.jobs)
         finished = self.state is SubmissionState.FINISHED
-        return finished and passed and self.submission.mode is not Mode.RANKED
+        return finished and self.passed and self.submission.mode is not Mode.RANKED
 
 
 def with_costs(status: SubmissionStatus, prices: Prices) -> SubmissionStatus:

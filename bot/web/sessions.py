@@ -28,7 +28,6 @@ from bot.domain.tasks.bundle import MAX_PACKED
 from bot.services.tokens import LIFETIME, BrowserSession, NewToken, session_of
 from bot.web.bodies import form_of
 from bot.web.context import context_of
-from runners.contract.verdict import Verdict
 
 STAMP = "stamp"
 """The stamp's field in every acting form."""
@@ -294,7 +293,6 @@ def submission_buttons(
     final = status.is_final
     ranked = submission.is_ranked
     found = [each.evaluation for each in status.jobs if each.evaluation is not None]
-    passed = sum(each.verdict is Verdict.PASSED for each in found) == len(status.jobs)
     if status.board.is_hidden:  # a request to the evaluation server can only be repeated there
         return SubmissionButtons(number=submission.id, stamp=browser.stamp, cancel=not final)
     return SubmissionButtons(
@@ -303,8 +301,8 @@ def submission_buttons(
         cancel=not final,
         again=final,
         edit=final,
-        passed=passed,
-        noisy=passed and any(map(passed_too_noisy, found)),
+        passed=status.passed,
+        noisy=status.passed and any(map(passed_too_noisy, found)),
         ranked=status.may_be_ranked,
         withdraw=final and ranked and status.exclusion is None,
     )
