@@ -51,7 +51,7 @@ CANNOT_RUN = (
     "that has it, or skip the check at the command line with `podium task publish --unchecked`; "
     "nothing was published"
 )
-NO_COMPILER = "build_failed (OSError: CUDA_HOME environment variable is not set."
+NO_COMPILER = "build failed (OSError: CUDA_HOME environment variable is not set."
 LIBRARY = {"nvidia": "library cutlass", "amd_202602": "library aiter"}
 TASKS = {task.folder: task for each in SETS.values() for task in each.tasks}
 

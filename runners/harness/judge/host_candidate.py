@@ -26,8 +26,12 @@ from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
 from runners.harness.protocol.arena import Arena, Plan, view
 from runners.harness.supervision.handle import CandidateHandle
-from runners.harness.supervision.process import UnreadableError, memory_limited
-from runners.harness.verdicts import VerdictError
+from runners.harness.supervision.process import (
+    ProcessGoneError,
+    UnreadableError,
+    memory_limited,
+)
+from runners.harness.verdicts import VerdictError, error_of_exit
 from runners.languages import Recipe
 
 CORES = len(os.sched_getaffinity(0))
@@ -221,9 +225,14 @@ class HostCandidate:
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Turn the errors of an unreadable output in the block into the verdict `wrong_answer`."""
+    """Turn the errors of an unreadable output in the block into the verdict `wrong_answer`.
+
+    If the process ended meanwhile, the verdict is that of its exit.
+    """
     try:
         yield
+    except ProcessGoneError as gone:
+        raise error_of_exit(gone.status) from gone
     except (UnreadableError, values.UndescribableError, ValueError, OverflowError) as error:
         raise VerdictError(Verdict.WRONG_ANSWER, str(error)) from error
 

@@ -25,7 +25,7 @@ from runners.harness.judge.task_code import (
 )
 from runners.harness.protocol import arena
 from runners.harness.protocol.values import Node, clone, leaves, widened
-from runners.harness.supervision.process import new_memory_zeroed
+from runners.harness.sandbox.syscalls import new_memory_zeroed
 from runners.harness.verdicts import VerdictError, as_task_error
 
 TOLERANCES = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 1e-2}

@@ -20,7 +20,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.judge.checks import difference
 from runners.harness.judge.session import TaskCode
 from runners.harness.protocol import arena, values
-from runners.harness.supervision.process import new_memory_zeroed
+from runners.harness.sandbox.syscalls import new_memory_zeroed
 from runners.harness.verdicts import (
     MachineError,
     OutOfTimeError,

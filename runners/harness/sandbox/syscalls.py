@@ -6,7 +6,8 @@ import os
 import socket
 import struct
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -32,7 +33,7 @@ PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 SECCOMP_MODE_FILTER = 2
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_PERTURB = -1, -3, -6
 
 _AT_FDCWD = -100
 _AT_RECURSIVE = 0x8000
@@ -214,3 +215,16 @@ def keep_freed_memory(most: int = 1 << 30) -> None:
     """
     for knob in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):
         _LIBC.mallopt(knob, most)
+
+
+@contextmanager
+def new_memory_zeroed() -> Iterator[None]:
+    """Let the C library fill what it allocates in this block with zeros (mallopt(3), M_PERTURB).
+
+    An uninitialised input would otherwise show what the judge held there, such as the reference.
+    """
+    _LIBC.mallopt(_M_PERTURB, 0xFF)  # new memory gets the complement of this byte
+    try:
+        yield
+    finally:
+        _LIBC.mallopt(_M_PERTURB, 0)

@@ -1,6 +1,7 @@
 """A candidate's process: the judge freezes it, reads its memory and its output, and kills it."""
 
 import ctypes
+import errno
 import os
 import re
 import resource
@@ -23,7 +24,6 @@ from runners.process_tree import cpu_ns, descendants, listed_beneath, thread_sta
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
 _PR_SET_CHILD_SUBREAPER = 36
-_M_PERTURB = -6
 
 _EVENTS = os.WSTOPPED | os.WCONTINUED
 GAPS_MOST = 2
@@ -67,19 +67,6 @@ class UnreadableError(Exception):
 def adopt_orphans() -> None:
     """Become the parent of every descendant whose own parent ends, so that it can be waited for."""
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-@contextmanager
-def new_memory_zeroed() -> Iterator[None]:
-    """Let the C library fill what it allocates in this block with zeros (mallopt(3), M_PERTURB).
-
-    An uninitialised input would otherwise show what the judge held there, such as the reference.
-    """
-    _LIBC.mallopt(_M_PERTURB, 0xFF)  # new memory gets the complement of this byte
-    try:
-        yield
-    finally:
-        _LIBC.mallopt(_M_PERTURB, 0)
 
 
 @contextmanager
@@ -241,16 +228,24 @@ class CandidateProcess:
             exited = found.si_code == os.CLD_EXITED
             raise ProcessGoneError(found.si_status if exited else -found.si_status)
 
+    def _check_without_memory(self) -> None:
+        # A process that is killed frees its memory shortly before it has ended.
+        select.select([self.pidfd], [], [], STOP_S)
+        self.check()
+
     def places_of(self, fd: int) -> frozenset[int]:
         """Return the addresses at which the memory file `fd` begins, according to each mapping.
 
-        UnreadableError if the list of mappings cannot be read or is too long.
+        UnreadableError if they cannot be read or are too many, ProcessGoneError if it has ended.
         """
         try:
             with Path(f"/proc/{self.pid}/maps").open("rb") as maps:
                 text = maps.read(MAPS_MOST)
-        except OSError as error:
-            raise UnreadableError(f"its mappings cannot be read: {error.strerror}") from error
+        except OSError:
+            text = b""
+        if not text:
+            self._check_without_memory()
+            raise UnreadableError("its mappings cannot be read")
         if len(text) == MAPS_MOST:
             raise UnreadableError("it has too many mappings to be read")
         own, found = os.fstat(fd).st_ino, _MEMORY_FILE.findall(text)
@@ -259,7 +254,8 @@ class CandidateProcess:
     def read(self, node: TensorNode, most: int, check: Callable[[], object] = int) -> torch.Tensor:
         """Return a copy of a tensor of the frozen process; `check` is called before each piece.
 
-        UnreadableError if it has more than `most` bytes, or if the memory does not exist.
+        UnreadableError if it has more than `most` bytes or does not exist, ProcessGoneError if the
+        process has ended.
         """
         dtype = DTYPES.get(node.dtype)
         if dtype is None or len(node.shape) != len(node.stride):
@@ -283,8 +279,9 @@ class CandidateProcess:
             here, there = (_Span(each + done, size) for each in (flat.data_ptr(), address))
             got = _LIBC.process_vm_readv(self.pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
             if got <= 0:
-                reason = os.strerror(ctypes.get_errno())
-                raise UnreadableError(f"the output cannot be read: {reason}")
+                if (reason := ctypes.get_errno()) == errno.ESRCH:
+                    self._check_without_memory()
+                raise UnreadableError(f"the output cannot be read: {os.strerror(reason)}")
             done += got
 
     def kill_nowait(self) -> None:

@@ -1,3 +1,4 @@
+import select
 import signal
 
 import pytest
@@ -81,3 +82,17 @@ def test_an_output_counts_only_if_the_candidate_stayed_frozen_until_it_was_read(
             verify(candidate, INPUT, reply, None, deadline=limit)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+def test_a_candidate_that_is_killed_before_its_output_is_read_gave_no_wrong_answer(sit: Sit) -> None:
+    limit = Deadline.after(10)
+    with fresh_candidate(sit(make_judging(SORTED)), ROOM, None) as candidate:
+        candidate.build(limit)
+        reply = candidate.call(Operation.RUN, INPUT, None, limit).reply
+        signal.pidfd_send_signal(candidate.handle.process.pidfd, signal.SIGKILL)
+        select.select([candidate.handle.process.pidfd], [], [], 10)
+
+        with pytest.raises(VerdictError) as ruling:
+            verify(candidate, INPUT, reply, None, deadline=limit)
+
+    assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED

@@ -15,7 +15,6 @@ from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan, lay_out
 from runners.harness.supervision.handle import CandidateHandle, StartError
 from runners.harness.supervision.process import ProcessGoneError
-from runners.process_tree import descendants
 from tests.doubles.judging import make_judging
 from tests.unit.runners.harness.conftest import Sit
 
@@ -23,8 +22,20 @@ ROOM = lay_out(torch.zeros(3))
 
 
 def started(session: EvaluationSession) -> set[int]:
-    """The processes that live beneath this one, its template left out."""
-    return set(descendants(os.getpid())) - {session.template.pid}
+    """The Python processes beneath this one, without its template.
+
+    A database server of other tests starts processes of its own at any time.
+    """
+    found = psutil.Process().children(recursive=True)
+    named = {each.pid for each in found if name_of(each).startswith("python")}
+    return named - {session.template.pid}
+
+
+def name_of(process: psutil.Process) -> str:
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def waiting(candidates: CandidatePool) -> list[int]:

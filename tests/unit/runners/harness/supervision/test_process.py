@@ -241,6 +241,20 @@ def test_a_process_that_ended_is_noticed_with_its_status(program: str, status: i
 
 
 @pytest.mark.parametrize("started", [HOLDING], indirect=True)
+def test_a_process_that_is_killed_while_it_is_read_has_ended(started: Started) -> None:
+    node = TensorNode(dtype="float32", shape=(6,), stride=(1,), address=int(started.word))
+    os.kill(started.subject.pid, signal.SIGKILL)
+
+    with pytest.raises(ProcessGoneError) as gone:
+        started.subject.read(node, 1 << 20)
+    assert gone.value.status == -signal.SIGKILL
+    with Arena(4096) as arena, pytest.raises(ProcessGoneError):
+        started.subject.places_of(arena.fd)
+    started.subject.kill()
+    started.process.returncode = -signal.SIGKILL
+
+
+@pytest.mark.parametrize("started", [HOLDING], indirect=True)
 def test_a_living_process_passes_the_check(started: Started) -> None:
     started.subject.check()
 
