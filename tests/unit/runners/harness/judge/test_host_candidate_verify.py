@@ -84,7 +84,7 @@ def test_an_output_counts_only_if_the_candidate_stayed_frozen_until_it_was_read(
     assert ruling.value.verdict is Verdict.DISALLOWED
 
 
-def test_a_candidate_that_is_killed_before_its_output_is_read_gave_no_wrong_answer(sit: Sit) -> None:
+def test_a_candidate_that_is_killed_before_it_is_read_answers_nothing(sit: Sit) -> None:
     limit = Deadline.after(10)
     with fresh_candidate(sit(make_judging(SORTED)), ROOM, None) as candidate:
         candidate.build(limit)
