@@ -630,6 +630,12 @@ comment on table reference_times is 'Once per task version and GPU type; written
 comment on column reference_times.submission is 'The house''s own, whose job times it; null where the task has no reference';
 comment on column reference_times.noted is 'Whether the audit has it that the reference could not be timed';
 
+create table usual_references (
+    task_version bigint primary key references task_versions (id) on delete cascade,
+    times_ns     double precision[] not null
+);
+comment on table usual_references is 'The reference''s time in each benchmark, from the first ranked run on the CPU; never changed';
+
 -- The people of each leaderboard with their best scores, updated by triggers: only as many rows are
 -- read as the board has people, however many submissions it has.
 

@@ -23,7 +23,17 @@ def passed_too_noisy(evaluation: Evaluation) -> bool:
     return evaluation.verdict is Verdict.PASSED and bool(too_noisy(evaluation))
 
 
+def noise_of(measured: Measurement) -> float:
+    """Return the half-width as a fraction of the time, or of the ratio to the reference if known.
+
+    By that ratio runs on the CPU are ranked.
+    """
+    if measured.vs_reference is not None:
+        return measured.vs_reference.half_width / measured.vs_reference.ratio
+    return measured.half_width_ns / measured.time_ns
+
+
 def _noisy(found: Measurement) -> bool:
     own_rule = found.stop_reason in {StopReason.TASK, StopReason.SLOW}
     by_judge = found.claimed_ns is None and not own_rule
-    return by_judge and is_noisy(found.time_ns, found.half_width_ns)
+    return by_judge and is_noisy(found.time_ns, noise_of(found) * found.time_ns)

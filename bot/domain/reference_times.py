@@ -8,17 +8,19 @@ number of operations but not their precision, so the slowest rate is assumed.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import truediv
 
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
+from bot.domain.noise import noise_of
 from bot.domain.scoring import ScoreValue, combine
 from bot.domain.tasks.lint import defined_names, parse_python
 from bot.domain.tasks.task_file import REFERENCE
-from runners.contract.evaluation import CPU, Environment
+from runners.contract.evaluation import CPU, Environment, Evaluation, Measurement
 from runners.contract.formula import FormulaError
 from runners.contract.gpus import GPU_TYPES, Peak, amount
 from runners.contract.task import (
@@ -159,6 +161,47 @@ class OtherTimes:
     work: Mapping[str, Work] | None = None
     task: TaskDefinition | None = None
     """The task whose benchmarks they are; None if the viewer may not see its board."""
+
+
+def measured_ns(evaluation: Evaluation) -> tuple[float, ...]:
+    """Return the reference's time in each benchmark, as timed in turn with a kernel on the CPU.
+
+    It is empty if some benchmark has none.
+    """
+    timed = [each.measurement for each in evaluation.cases if each.measurement is not None]
+    found = [each.time_ns / each.vs_reference.ratio for each in timed if each.vs_reference]
+    return tuple(found) if len(found) == len(timed) else ()
+
+
+def scaled(measured: Measurement, slowdown: float) -> Measurement:
+    """Return it with the times of a machine that is this many times faster."""
+    time_ns = measured.time_ns / slowdown
+    return measured.model_copy(
+        update={
+            "time_ns": time_ns,
+            "half_width_ns": noise_of(measured) * time_ns,
+            "bound_ns": measured.bound_ns / slowdown,
+            "resolution_ns": measured.resolution_ns / slowdown,
+            "samples": tuple(tuple(ns / slowdown for ns in each) for each in measured.samples),
+            "slowdown": slowdown,
+        }
+    )
+
+
+def at_usual_speed(evaluation: Evaluation, usual_ns: Sequence[float]) -> Evaluation:
+    """Return the evaluation with times in which the reference takes its usual time on the board.
+
+    A machine's speed changes from hour to hour, and boards may have several machines. `usual_ns`
+    has the usual time of each benchmark; the evaluation has a ratio to the reference for each.
+    """
+    slowdowns = iter(map(truediv, measured_ns(evaluation), usual_ns))
+    cases = [
+        each
+        if each.measurement is None
+        else each.model_copy(update={"measurement": scaled(each.measurement, next(slowdowns))})
+        for each in evaluation.cases
+    ]
+    return evaluation.model_copy(update={"cases": tuple(cases)})
 
 
 def work_by_spec(task: TaskDefinition, gpu: str) -> dict[str, Work]:

@@ -247,6 +247,17 @@ def speed_up(slower: ScoreValue, faster: ScoreValue) -> SpeedUp:
     return SpeedUp(factor, low, slower.upper_ns / least_ns if least_ns > 0 else None)
 
 
+_TELLING = 0.5
+"""A ratio whose half-width is more than this part of it says nothing to a reader."""
+
+
+def speed_up_in_words(measured: Ratio | None) -> str:
+    """Return a speedup such as `1.25x (1.22 to 1.28)`; empty if it is unknown or too uncertain."""
+    if measured is None or measured.half_width > _TELLING * measured.ratio:
+        return ""
+    return describe_speed_up(speed_up_of(measured))
+
+
 def speed_up_of(measured: Ratio | PairRatio) -> SpeedUp:
     """Return how many times faster a submission is than the run that was timed in turn with it."""
     least = measured.ratio - measured.half_width

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from bot.domain.accounts import Person
+from bot.domain.accounts import Person, Rights
 from bot.domain.alerts import AlertMessage, RankedSource
 from bot.domain.board import InviteLink, NewInviteLink
 from bot.domain.costs import GpuTime, Prices, Quota, QuotaKey, Usage
 from bot.domain.ids import BoardId, InviteLinkId, PersonId, SubmissionId
-from bot.domain.records import DayCount, Schema, Tally
+from bot.domain.records import DayCount, RightsGrant, Schema, Tally
 from bot.domain.submission import Ban, Exclusion, RateLimit
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -272,3 +272,19 @@ class Operations(Protocol):
 
     async def waiting_since(self) -> Mapping[str, datetime]:
         """Return when the oldest queued job that is due was stored, by GPU type."""
+
+
+class RightsStore(Protocol):
+    """Rights as last reported by each source, such as `discord-guild:123`."""
+
+    async def replace(self, person: PersonId, source: str, rights: Rights) -> None:
+        """Replace the rights from this source; the time of the report is stored to the minute."""
+
+    async def remove(self, person: PersonId, source: str) -> bool:
+        """Remove the rights from this source; False when there were none."""
+
+    async def of(self, person: PersonId) -> Rights:
+        """Return the rights from all sources together."""
+
+    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[RightsGrant, ...]:
+        """Return at most `limit` grants of `kind:...` unconfirmed for this long, oldest first."""

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from bot.domain import records
-from bot.domain.accounts import Rights, Token, TokenHolder, TokenScope
+from bot.domain.accounts import Token, TokenHolder, TokenScope
 from bot.domain.board import Access, Board, NewBoard, Pins, SeasonRules, TaskVersion, Viewer
 from bot.domain.competition import Competition, NewCompetition
 from bot.domain.ids import (
@@ -242,6 +242,14 @@ class References(Protocol):
     takes a slot. `Jobs.accept` stores its time here, in the statement that ends its job.
     """
 
+    async def usual(
+        self, version: TaskVersionId, measured_ns: Sequence[float]
+    ) -> tuple[float, ...]:
+        """Return the usual time of a task's reference on the CPU in each benchmark, in ns.
+
+        The first call for a task version sets it to `measured_ns`.
+        """
+
     async def untimed(self) -> tuple[Untimed, ...]:
         """Return the boards' current task versions and GPU types without a row."""
 
@@ -331,19 +339,3 @@ class Tokens(Protocol):
 
     async def revoke_worker(self, label: str) -> bool:
         """Revoke the token of the worker with this label; False when there is none."""
-
-
-class RightsStore(Protocol):
-    """Rights as last reported by each source, such as `discord-guild:123`."""
-
-    async def replace(self, person: PersonId, source: str, rights: Rights) -> None:
-        """Replace the rights from this source; the time of the report is stored to the minute."""
-
-    async def remove(self, person: PersonId, source: str) -> bool:
-        """Remove the rights from this source; False when there were none."""
-
-    async def of(self, person: PersonId) -> Rights:
-        """Return the rights from all sources together."""
-
-    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[records.RightsGrant, ...]:
-        """Return at most `limit` grants of `kind:...` unconfirmed for this long, oldest first."""

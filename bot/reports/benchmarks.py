@@ -8,7 +8,7 @@ from bot.domain.noise import too_noisy
 from bot.domain.reference_times import OtherRun, OtherTimes, Times, Work
 from bot.domain.scoring import ScoreValue, case_times, combine, judged
 from bot.domain.tasks.grading import ranked_by
-from bot.domain.times import describe_speed_up, show_factor, show_rate, show_score, speed_up_of
+from bot.domain.times import show_factor, show_rate, show_score, speed_up_in_words
 from bot.reports.figures import Histogram, Scale, histogram
 from bot.reports.machine import medians_in_words
 from runners.contract.evaluation import SLOWER_MOST, CaseKind, Evaluation, Measurement, StopReason
@@ -52,8 +52,7 @@ class Benchmark:
     @property
     def speed_up(self) -> str:
         """Return how many times faster than the reference it is; empty if that is unknown."""
-        found = self.measured.vs_reference
-        return "" if found is None else describe_speed_up(speed_up_of(found))
+        return speed_up_in_words(self.measured.vs_reference)
 
 
 def benchmarks_of(evaluation: Evaluation) -> tuple[Benchmark, ...]:

@@ -8,13 +8,15 @@ import re
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from bot.domain.noise import too_noisy
+from bot.domain.noise import noise_of, too_noisy
 from bot.domain.status import numbered
-from bot.domain.times import describe_speed_up, show_time, speed_up_of
+from bot.domain.times import show_time, speed_up_in_words
 from runners.contract.comparison import NOISY_MOST
 from runners.contract.evaluation import CaseResult, Environment, Evaluation, Isolation, Measurement
 from runners.contract.launch import Compiled
 
+_TOLD_SLOWDOWN = 0.05
+"""A machine that was at most this much slower or faster than usual is not mentioned."""
 SHOWN = 8
 """The most rounds whose medians, and kernels whose occupancy, are shown."""
 
@@ -115,7 +117,7 @@ def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
     noisy = too_noisy(evaluation)
     yield from combined_line(
         [
-            (number, case.spec, _variation(measured.half_width_ns / measured.time_ns))
+            (number, case.spec, _variation(noise_of(measured)))
             for number, case, measured in measured_cases(evaluation)
             if case in noisy
         ],
@@ -129,12 +131,21 @@ def turn_lines(evaluation: Evaluation) -> Iterator[str]:
     timed = list(measured_cases(evaluation))
     yield from combined_line(
         [
-            (number, case.spec, describe_speed_up(speed_up_of(measured.vs_reference)))
+            (number, case.spec, faster)
             for number, case, measured in timed
-            if measured.vs_reference is not None
+            if (faster := speed_up_in_words(measured.vs_reference))
         ],
         "{} vs reference, timed in turn with it",
         "vs reference, timed in turn with it: {}",
+    )
+    yield from combined_line(
+        [
+            (number, case.spec, f"{each.slowdown:.2g} times")
+            for number, case, each in timed
+            if each.slowdown is not None and abs(each.slowdown - 1) >= _TOLD_SLOWDOWN
+        ],
+        "the reference took {} as long as usually on this board; the time is divided by that",
+        "the reference took not as long as usually on this board: {}; the times are divided by it",
     )
     checked = "they were checked, but do not count towards the time"
     yield from combined_line(

@@ -13,8 +13,9 @@ from fastapi.security import HTTPBearer
 from bot.domain import accounts
 from bot.domain.api.workers import HARNESS_HEADER, SESSION
 from bot.domain.errors import UserError
-from bot.services.dispatch.worker_queue import RemoteWorker, admitted_worker
+from bot.services.dispatch.worker_queue import RemoteWorker
 from bot.services.tokens import caller_for_token
+from bot.services.worker_tokens import admitted_worker
 from bot.web.context import WebContext, context_of
 from bot.web.sessions import browser_of
 

@@ -195,7 +195,7 @@ class Measurement(Wire):
     """The most by which a claim can be too low without detection."""
     rounds: Annotated[int, Field(ge=1)]
     samples: tuple[tuple[float, ...], ...]
-    """Every raw sample, per round; empty with in-process timing, which reports only a mean."""
+    """Every sample, per round; empty with in-process timing, which reports only a mean."""
     discarded: int = 0
     """Samples repeated for activity while frozen, disturbed calibration, lateness or a slow GPU."""
     stop_reason: StopReason
@@ -205,6 +205,8 @@ class Measurement(Wire):
     """On the CPU: the time divided by that of the reference, if it can be called like a kernel."""
     claimed_ns: float | None = None
     """The candidate's own time, which became `time_ns` unless it is `lifted`; None without one."""
+    slowdown: Annotated[float | None, Field(gt=0, exclude_if=lambda factor: factor is None)] = None
+    """By what a board has divided the times: the reference's time in this run / its usual time."""
 
     @property
     def lifted(self) -> bool:
@@ -258,8 +260,7 @@ class Environment(Wire):
     """Reason that slowed the GPU -> number of samples that were repeated because of it."""
 
 
-_OUTER = ("harness filesystem", "harness namespaces", "harness network")
-_STRICT = frozenset({*IsolationLayer, *_OUTER})
+_STRICT = {*IsolationLayer, "harness filesystem", "harness namespaces", "harness network"}
 """Every layer of a candidate, and the layers around the harness that no other can replace."""
 
 
@@ -281,8 +282,8 @@ class Isolation(Wire):
     def with_layers(self, layers: tuple[str, ...], missing: dict[str, str]) -> Self:
         """The isolation with the layers of one more process; a layer missing in any is missing."""
         missing = {**self.missing, **missing}
-        active = (name for name in dict.fromkeys((*self.layers, *layers)) if name not in missing)
-        return self.model_copy(update={"layers": tuple(active), "missing": missing})
+        active = tuple(each for each in dict.fromkeys(self.layers + layers) if each not in missing)
+        return self.model_copy(update={"layers": active, "missing": missing})
 
 
 class Evaluation(Wire):
@@ -308,7 +309,6 @@ class Evaluation(Wire):
     isolation: Isolation
     wall_s: Annotated[float, Field(ge=0)]
     durations_s: dict[str, float] = Field(default_factory=dict)
-    """Seconds by step of the evaluation."""
     gpus: Annotated[int, Field(ge=1, le=1024)] = 1
     """How many GPUs it used; 1 on the CPU."""
     used_s: Annotated[float, Field(ge=0)] | None = None

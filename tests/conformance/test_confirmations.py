@@ -53,7 +53,7 @@ async def test_a_run_that_takes_a_place_counts_once_it_is_confirmed(arena: Arena
     assert (request.source, request.rival) == ("# bob 90\n", "# ada 100\n")
     assert await arena.ranks() == [(1, "bob", 95), (2, "ada", 100)]
     in_turn = [each.score.vs_reference for each in await arena.standings()]
-    assert in_turn == [PairRatio(0.45, 0.01), PairRatio(0.5, 0.01)]
+    assert in_turn == [PairRatio(0.45, 0.0), PairRatio(0.5, 0.0)]
     confirmation = await arena.confirmation(run)
     assert confirmation.state is ConfirmationState.CONFIRMED
     assert confirmation.ratio is not None

@@ -182,3 +182,11 @@ async def test_it_goes_with_its_board(scene: Scene) -> None:
     assert await scene.store.boards.delete(scene.board.id)
     assert await scene.store.references.of(scene.board.task_version, "CPU") is None
     assert await scene.store.references.untimed() == ()
+
+
+async def test_its_usual_time_is_that_of_the_first_run_of_a_version(scene: Scene) -> None:
+    references, version = scene.store.references, scene.board.task_version
+    both = await asyncio.gather(references.usual(version, [1e6]), references.usual(version, [2e6]))
+    assert both[0] == both[1]
+    assert await references.usual(version, [3e6]) == both[0]
+    assert both[0] in {(1e6,), (2e6,)}

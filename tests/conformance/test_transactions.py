@@ -19,7 +19,7 @@ from bot.domain.publication import PublishRequest
 from bot.domain.submission import Ban, Exclusion, ExclusionKind, RateLimit
 from bot.ports import Clock, Store
 from bot.services import moderation as moderate
-from bot.services import tokens
+from bot.services import tokens, worker_tokens
 from bot.services.boards import (
     Deletion,
     Invitation,
@@ -30,7 +30,6 @@ from bot.services.boards import (
     remove_demo,
     uninvite,
 )
-from bot.services.dispatch import worker_queue
 from bot.services.moderation import Decision
 from bot.services.publishing.publish import publish
 from bot.services.submissions import cancel, rejudge_submission
@@ -279,10 +278,10 @@ USE_CASES: dict[str, Callable[[Recorded], Awaitable[object]]] = {
     "uninvite": lambda at: uninvite(at.store, at.viewer, _invitation("discord:1")),
     "delete board": _delete_board,
     "delete demo": lambda at: remove_demo(at.store),
-    "worker token": lambda at: worker_queue.create_worker_token(
+    "worker token": lambda at: worker_tokens.create_worker_token(
         at.store, at.clock, at.scene.ada.id, "new-box", lifetime=DAY
     ),
-    "revoke worker token": lambda at: worker_queue.revoke_worker_token(
+    "revoke worker token": lambda at: worker_tokens.revoke_worker_token(
         at.store, at.scene.ada.id, "box"
     ),
     "token": lambda at: _grant(at, TokenScope.PERSON),

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 from bot.ports import Clock, Store
 from bot.remote.http import Server, ServerConnection, connected
 from bot.remote.worker import RemoteQueue
-from bot.services.dispatch.worker_queue import create_worker_token
+from bot.services.worker_tokens import create_worker_token
 from bot.web.app import build
 from bot.web.context import WebContext
 

@@ -136,7 +136,9 @@ def _of_time(evaluation: Evaluation, time_ns: float, half_width_ns: float) -> Ev
     assert case.measurement is not None
     times = {"time_ns": time_ns, "half_width_ns": half_width_ns, "bound_ns": time_ns}
     times["resolution_ns"] = 0.0
-    ratio = {"vs_reference": Ratio(ratio=time_ns / 200.0, half_width=0.01, rounds=2)}
+    ratio = {
+        "vs_reference": Ratio(ratio=time_ns / 200.0, half_width=half_width_ns / 200.0, rounds=2)
+    }
     measurement = case.measurement.model_copy(update=times | ratio)
     return evaluation.model_copy(
         update={"cases": (case.model_copy(update={"measurement": measurement}),)}

@@ -19,9 +19,9 @@ from bot.domain.board import Viewer
 from bot.domain.publication import PublishRequest
 from bot.domain.submission import SubmissionRequest
 from bot.ports import Store
-from bot.services.dispatch.worker_queue import create_worker_token
 from bot.services.publishing.publish import publish
 from bot.services.submissions import submit
+from bot.services.worker_tokens import create_worker_token
 from bot.store.postgres import open_store
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode

@@ -14,7 +14,7 @@ from bot.domain.accounts import Token, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
 from bot.reports.admin import personal_tokens_report, worker_tokens_report
-from bot.services.dispatch import worker_queue
+from bot.services import worker_tokens
 from bot.services.tokens import create_local_token, list_tokens, revoke_access
 
 GROUP = "Manage the tokens of people and workers."
@@ -46,7 +46,7 @@ def create(
     admin: Annotated[bool, typer.Option("--admin", help="Grant admin rights")] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Read-only token")] = False,
     days: Annotated[
-        int, typer.Option(min=1, max=worker_queue.MOST_DAYS, help="Lifetime in days")
+        int, typer.Option(min=1, max=worker_tokens.MOST_DAYS, help="Lifetime in days")
     ] = 90,
     data: DataFolder = None,
     actor: Actor = None,
@@ -123,7 +123,7 @@ async def _create(
     async with line.open_as_person(data, actor) as (podium, acting):
         store, clock = podium.store, podium.clock
         if scope is TokenScope.WORKER:
-            made = await worker_queue.create_worker_token(
+            made = await worker_tokens.create_worker_token(
                 store, clock, acting.id, name, lifetime=lifetime
             )
         else:
@@ -146,7 +146,7 @@ async def _list(line: CommandLine, data: Path | None, person: str | None, *, as_
     async with line.installation.at(data).open() as podium:
         now = podium.clock.now()
         if person is None:
-            found = await worker_queue.worker_tokens(podium.store)
+            found = await worker_tokens.worker_tokens(podium.store)
             report = worker_tokens_report(found, now)
         else:
             found = await list_tokens(podium.store, person)
@@ -158,7 +158,7 @@ async def _revoke(
     line: CommandLine, data: Path | None, actor: str | None, worker: str
 ) -> tuple[str, Json]:
     async with line.open_as_person(data, actor) as (podium, person):
-        await worker_queue.revoke_worker_token(podium.store, person.id, worker)
+        await worker_tokens.revoke_worker_token(podium.store, person.id, worker)
     return f"the token of worker {worker} is revoked", {"worker": worker, "tokens": 1}
 
 

@@ -1,6 +1,5 @@
 """The queue for a worker: directly on the store, or for a remote worker with its token."""
 
-import re
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,19 +9,17 @@ from typing import assert_never
 
 import structlog
 
-from bot.domain.accounts import PREFIX, Token, TokenScope, digest_of
-from bot.domain.errors import UserError, unknown_name
-from bot.domain.ids import JobId, PersonId
+from bot.domain.errors import UserError
+from bot.domain.ids import JobId
 from bot.domain.job import Claim, GiveUpReason, Heartbeat, Job, JobState, LeasedJob, Notice, Topic
+from bot.domain.reference_times import at_usual_speed, measured_ns
 from bot.domain.requirements import in_service
 from bot.domain.scoring import mismatch, pool_of, score
 from bot.domain.tasks.task_file import REFERENCE, own_rounds
-from bot.ports import NO_RUNNERS, Clock, Store
-from bot.services.audit import audited
+from bot.ports import NO_RUNNERS, Store
 from bot.services.contests import hold_if_contested
 from bot.services.dispatch.config import DispatchConfig
-from bot.services.tokens import NewToken
-from runners.contract.evaluation import Evaluation, EvaluationRequest, ProfileOptions, Progress
+from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, ProfileOptions, Progress
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 
@@ -123,6 +120,7 @@ class StoreQueue:
     ) -> bool:
         if job.check_run is not None:
             return await self._store.check_runs.accept(job.id, job.fence, evaluation)
+        evaluation = await self._at_usual_speed(job, request, evaluation)
         value = score(request.task, evaluation, ranked=not job.is_system_job)
         if request.rival is not None:
             value = None  # `bot.services.confirmations` decides by the ratio
@@ -134,6 +132,20 @@ class StoreQueue:
             if accepted and submission is not None and self._config.confirm_places:
                 await hold_if_contested(tx, submission, job.id, job.gpu)
         return accepted
+
+    async def _at_usual_speed(
+        self, job: LeasedJob, request: EvaluationRequest, evaluation: Evaluation
+    ) -> Evaluation:
+        """Return a ranked run on the CPU with the times that its ratio to the reference gives."""
+        if job.gpu != CPU or score(request.task, evaluation) is None:
+            return evaluation
+        measured = measured_ns(evaluation)
+        submission = await self._store.submissions.get(job.submission)
+        if not measured or submission is None:
+            return evaluation
+        version = submission.task_version
+        usual = await self._store.references.usual(version, measured)
+        return at_usual_speed(evaluation, usual) if len(usual) == len(measured) else evaluation
 
     async def give_up(
         self, job: LeasedJob, reason: GiveUpReason, error: str = "", used_s: float = 0.0
@@ -290,55 +302,3 @@ def _lease_lost(job: JobId) -> UserError:
     return UserError(
         "lease-lost", f"job {job} no longer belongs to this worker; stop it, and claim the next one"
     )
-
-
-MOST_DAYS = 3650
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
-
-
-async def create_worker_token(
-    store: Store, clock: Clock, actor: PersonId, name: str, *, lifetime: timedelta
-) -> NewToken:
-    """Create a token for the machine of this name; UserError if it has one or a bad name."""
-    if not _NAME.fullmatch(name):
-        raise UserError(
-            "bad-name",
-            f"{name!r} is not a valid worker name; use 1 to 40 of a-z, 0-9, '.', '-' and '_', "
-            "such as gpu-box-1",
-        )
-    if any(each.label == name for each in await store.tokens.of_workers()):
-        raise UserError(
-            "has-token",
-            f"worker {name} already has a token; revoke it first with `podium token revoke {name}`",
-        )
-    secret = f"{PREFIX}worker_{secrets.token_urlsafe(32)}"
-    until = clock.now() + lifetime
-    async with audited(store, actor, "worker-token", f"worker {name}") as tx:
-        token = await tx.tokens.add(
-            actor, digest_of(secret), name, TokenScope.WORKER, expires_at=until
-        )
-    return NewToken(token, secret)
-
-
-async def worker_tokens(store: Store) -> tuple[Token, ...]:
-    """Return every token of a worker that is not revoked, by name."""
-    return await store.tokens.of_workers()
-
-
-async def revoke_worker_token(store: Store, actor: PersonId, name: str) -> None:
-    """Revoke a worker's token: its next request is refused, including for jobs it holds."""
-    async with audited(store, actor, "revoke-worker-token", f"worker {name}") as tx:
-        if not await tx.tokens.revoke_worker(name):
-            raise unknown_name("worker", name, [each.label for each in await worker_tokens(tx)])
-
-
-async def admitted_worker(store: Store, clock: Clock, secret: str) -> str:
-    """Return the name of the worker with this token; UserError for any other token."""
-    token = await store.tokens.find(digest_of(secret))
-    if token is None or not token.is_worker_token or not token.is_live(clock.now()):
-        raise UserError(
-            "bad-token",
-            "this worker token is unknown, expired or revoked; an admin can create one with "
-            "`podium token create --worker NAME`",
-        )
-    return token.label

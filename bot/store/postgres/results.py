@@ -235,6 +235,12 @@ class PostgresReferences:
         self._database = database
         self._clock = clock
 
+    async def usual(
+        self, version: TaskVersionId, measured_ns: Sequence[float]
+    ) -> tuple[float, ...]:
+        row = await self._database.row("references.usual", version, list(measured_ns))
+        return () if row is None else tuple(row["times_ns"])
+
     async def untimed(self) -> tuple[Untimed, ...]:
         found = await self._database.rows("references.untimed")
         return tuple(

@@ -83,3 +83,8 @@ for no key update of reference_times skip locked
 
 -- name: mark_recorded
 update reference_times set noted = true where task_version = $1 and gpu = $2
+
+-- name: usual
+insert into usual_references (task_version, times_ns) values ($1, $2)
+on conflict (task_version) do update set times_ns = usual_references.times_ns
+returning times_ns

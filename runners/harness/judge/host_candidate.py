@@ -26,11 +26,7 @@ from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
 from runners.harness.protocol.arena import Arena, Plan, view
 from runners.harness.supervision.handle import CandidateHandle
-from runners.harness.supervision.process import (
-    ProcessGoneError,
-    UnreadableError,
-    memory_limited,
-)
+from runners.harness.supervision.process import ProcessGoneError, UnreadableError, memory_limited
 from runners.harness.verdicts import VerdictError, error_of_exit
 from runners.languages import Recipe
 

@@ -3,18 +3,11 @@
 import math
 from statistics import fmean, stdev
 
-from runners.contract.comparison import Ratio, is_noisy
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
-from runners.harness.timing.intervals import (
-    TRIMMED_ROUNDS,
-    Interval,
-    log_interval,
-    rounds_interval,
-    t_quantile,
-    trimmed_error,
-    trimmed_interval,
-)
+from runners.harness.timing import cpu_times
+from runners.harness.timing.cpu_times import FLOOR_NS
+from runners.harness.timing.intervals import Interval, log_interval, rounds_interval, t_quantile
 from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round, trimmed
 from runners.harness.verdicts import VerdictError
 
@@ -47,9 +40,6 @@ The medians of rounds differ by about 180 ns whatever the kernel's length, becau
 the addresses of a candidate's memory. A claim is confirmed only to about 4 us. Further rounds to
 time a kernel of 5 us to 0.5 % would be wasted.
 """
-
-FLOOR_NS = 1_000.0
-"""The least published time in ns: a window cannot distinguish a shorter one from zero."""
 
 CLAIM_LEAST_NS = 1.0
 """The least claim in ns: claims that differ by too large a factor have no finite interval."""
@@ -112,29 +102,14 @@ def resolution(rounds: list[Round]) -> float:
 
 def _noise(rounds: list[Round]) -> float:
     """Three standard errors: the larger of those within rounds and those between rounds."""
-    within = _combined_error([each.error for each in _counting(rounds)])
+    within = _combined_error([each.error for each in rounds])
     bounds = [each.bound for each in rounds]
-    if len(bounds) < 2:
-        between = 0.0
-    elif _on_gpu(rounds):
-        between = stdev(bounds) / math.sqrt(len(bounds))
-    else:
-        between = trimmed_error(bounds)
+    between = stdev(bounds) / math.sqrt(len(bounds)) if len(bounds) > 1 else 0.0
     return 3 * max(within, between)
 
 
 def _on_gpu(rounds: list[Round]) -> bool:
     return any(each.on_gpu for each in rounds)
-
-
-def _counting(rounds: list[Round]) -> list[Round]:
-    """The rounds that count: on the CPU not the fastest and slowest, as in `trimmed_interval`."""
-    cut = 0 if _on_gpu(rounds) else len(rounds) // TRIMMED_ROUNDS
-    return sorted(rounds, key=lambda each: each.bound)[cut : len(rounds) - cut]
-
-
-def _mean_bound(rounds: list[Round]) -> float:
-    return fmean(each.bound for each in _counting(rounds))
 
 
 def _combined_error(errors: list[float]) -> float:
@@ -165,21 +140,19 @@ def own_value(timed: Round) -> float:
 
 
 def host_interval(rounds: list[Round]) -> Interval:
-    """The published time by the judge's clock: the mean of the bounds with its t interval.
-
-    On the CPU it is the trimmed mean.
+    """The published time by the judge's clock; on a GPU the mean of the bounds, its t interval.
 
     `HIDDEN_NS` is added for a short kernel that could have been timed by trains but was not.
     Otherwise a candidate could refuse trains in order to hide work in its windows.
     """
+    if not _on_gpu(rounds):
+        return cpu_times.time_interval(rounds)
     bounds = [each.bound for each in rounds]
-    centre = max(FLOOR_NS, _mean_bound(rounds))
+    centre = max(FLOOR_NS, fmean(bounds))
     if centre < SHORT_NS and any(each.could_train and each.trains is None for each in rounds):
         centre += HIDDEN_NS
     if len(bounds) < 2:
         return Interval(centre, 2 * rounds[0].error)
-    if not _on_gpu(rounds):
-        return Interval(centre, trimmed_interval(bounds).half_width)
     return Interval(centre, t_quantile(len(bounds) - 1) * stdev(bounds) / math.sqrt(len(bounds)))
 
 
@@ -257,12 +230,14 @@ def device_resolution(rounds: list[Round]) -> float:
 
 
 def _published_resolution(rounds: list[Round]) -> float:
-    """The published resolution; includes what a window can hide, whichever clock decides."""
-    return (
-        device_resolution(rounds)
-        if publishes_claims(rounds)
-        else resolution(rounds) + _hidden_ns(rounds)
-    )
+    """The published resolution; includes what a window can hide, whichever clock decides.
+
+    On the CPU the half-width has all of the noise.
+    """
+    if publishes_claims(rounds):
+        return device_resolution(rounds)
+    unseen = resolution(rounds) if _on_gpu(rounds) else _drift(rounds)
+    return unseen + _hidden_ns(rounds)
 
 
 def _hidden_ns(rounds: list[Round]) -> float:
@@ -282,7 +257,8 @@ def interval_of(rounds: list[Round]) -> Interval:
     VerdictError if a claim is not confirmed, or if outputs came sooner than those of a no-op.
     """
     bound = fmean(each.bound for each in rounds)
-    resolution_ns = max(FLOOR_NS, _published_resolution(rounds))
+    noise = 0.0 if _on_gpu(rounds) else _noise(rounds)
+    resolution_ns = max(FLOOR_NS, _published_resolution(rounds) + noise)
     if bound < -resolution_ns:
         raise VerdictError(
             Verdict.TIMING_REJECTED,
@@ -294,32 +270,10 @@ def interval_of(rounds: list[Round]) -> Interval:
     return device_interval(rounds) if publishes_claims(rounds) else host_interval(rounds)
 
 
-def ratio_to_reference(rounds: list[Round]) -> Ratio | None:
-    """The kernel's time divided by the reference's; None if that is not known.
-
-    Both are measured in each round, on the same inputs, so what slows a whole round slows both.
-    """
-    pairs = [(each.bound, each.reference) for each in rounds if each.reference is not None]
-    if len(pairs) < max(2, len(rounds) / 2) or any(
-        one < FLOOR_NS for pair in pairs for one in pair
-    ):
-        return None
-    logs = trimmed_interval([math.log(own / reference) for own, reference in pairs])
-    ratio, hidden = math.exp(logs.centre), fmean(each.choosable / each.bound for each in rounds)
-    half_width = ratio * (math.expm1(logs.half_width) + hidden)
-    if half_width > ratio:
-        return None
-    return Ratio(ratio=ratio, half_width=half_width, rounds=len(pairs))
-
-
-def is_too_noisy(rounds: list[Round]) -> bool:
-    """Whether the time is too uncertain to be ranked."""
-    found = interval_of(rounds)
-    return is_noisy(found.centre, found.half_width)
-
-
 def is_narrow(rounds: list[Round], relative: float) -> bool:
     """Whether the interval is narrow enough; for a claim, `NARROW_NS` always is."""
+    if not _on_gpu(rounds):
+        return len(rounds) > 1 and cpu_times.relative_half_width(rounds) <= relative
     interval = interval_of(rounds)
     wanted = relative * interval.centre
     if publishes_claims(rounds):
@@ -331,18 +285,19 @@ def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
     """The result of all rounds; VerdictError if a claim is not confirmed."""
     interval = interval_of(rounds)
     by_claim = publishes_claims(rounds)
+    bound = fmean(each.bound for each in rounds) if _on_gpu(rounds) else interval.centre
     net_windows = [[window - each.overhead for window in each.windows] for each in rounds]
     samples = [each.claims for each in rounds] if by_claim else net_windows
     return Measurement(
         time_ns=interval.centre,
         half_width_ns=interval.half_width,
-        bound_ns=combined_bound(rounds) if by_claim else _mean_bound(rounds),
+        bound_ns=combined_bound(rounds) if by_claim else bound,
         resolution_ns=max(FLOOR_NS, _published_resolution(rounds)),
         rounds=len(rounds),
         samples=tuple(tuple(values) for values in samples),
         discarded=sum(each.discarded for each in rounds),
         left_out=sum(len(each.left_out) for each in rounds),
-        vs_reference=ratio_to_reference(rounds),
+        vs_reference=cpu_times.ratio_to_reference(rounds),
         stop_reason=stop,
         claimed_ns=_claimed_interval(rounds).centre if by_claim else None,
     )

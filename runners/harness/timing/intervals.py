@@ -44,33 +44,6 @@ def log_interval(values: Sequence[float]) -> Interval:
     return Interval(centre, centre * math.expm1(spread))
 
 
-TRIMMED_ROUNDS = 5
-"""Of this many rounds by the judge's clock on the CPU, the fastest and the slowest do not count."""
-
-
-def trimmed_interval(values: Sequence[float]) -> Interval:
-    """The mean of the values without one in five at either end, and its t interval.
-
-    On a busy machine a few rounds are far off; with fewer than `TRIMMED_ROUNDS` values all count.
-    """
-    if len(values) < 2:
-        return Interval(values[0], math.inf)
-    cut = len(values) // TRIMMED_ROUNDS
-    kept = sorted(values)[cut : len(values) - cut]
-    return Interval(fmean(kept), t_quantile(len(kept) - 1) * trimmed_error(values))
-
-
-def trimmed_error(values: Sequence[float]) -> float:
-    """The standard error of that mean, of at least two values.
-
-    Source: R. Wilcox, Introduction to Robust Estimation (2012), 4.3: the winsorised variance.
-    """
-    cut = len(values) // TRIMMED_ROUNDS
-    kept = sorted(values)[cut : len(values) - cut]
-    winsorised = [kept[0]] * cut + kept + [kept[-1]] * cut
-    return stdev(winsorised) * math.sqrt(len(values)) / len(kept)
-
-
 def rounds_interval(rounds: Sequence[Sequence[float]]) -> Interval:
     """The interval of the medians of rounds; for a single round, that of its samples."""
     if len(rounds) > 1:
@@ -78,6 +51,11 @@ def rounds_interval(rounds: Sequence[Sequence[float]]) -> Interval:
     spread = log_interval(rounds[0])
     half_width = spread.half_width if math.isfinite(spread.half_width) else spread.centre
     return Interval(median(rounds[0]), half_width)
+
+
+def mean_of_faster_half(values: Sequence[float]) -> float:
+    """The mean of the smaller half of the values, with the middle one."""
+    return fmean(sorted(values)[: (len(values) + 1) // 2])
 
 
 MEDIAN_ERROR = 1.2533

@@ -4,7 +4,7 @@ from runners.contract.evaluation import EvaluationRequest, StopReason
 from runners.contract.gpus import floor_ns
 from runners.contract.task import Mode, Workload
 from runners.harness.deadline import Deadline
-from runners.harness.timing import clocks
+from runners.harness.timing import clocks, cpu_times
 from runners.harness.timing.rounds import Round
 from runners.harness.timing.samples import SlowCalls
 from runners.harness.verdicts import VerdictError
@@ -45,7 +45,7 @@ class StopRule:
 
     def budget_left(self, rounds: list[Round]) -> float:
         """Return the seconds that are left for further rounds on the CPU."""
-        extra = self.budget_s if clocks.is_too_noisy(rounds) else 0.0
+        extra = self.budget_s if cpu_times.is_too_noisy(rounds) else 0.0
         return self.budget.remaining + extra
 
     @property

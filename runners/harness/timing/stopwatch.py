@@ -4,7 +4,8 @@ On the CPU a candidate runs only inside its windows. It is frozen while its inpu
 its output is read, and during calibration.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from statistics import median
 
 from runners.contract.evaluation import Measurement, StopReason
@@ -137,8 +138,8 @@ class WorkloadTimer(WorkloadCalls):
         for _ in range(ROUNDS_VOID_MOST):
             why = SLOWS_AFTER_CALLS
             try:
-                with self.pool.next_candidate() as candidate:
-                    result = self._round(candidate, calibrator, done)
+                with self._started_with_reference() as candidate:
+                    result = self._timed_round(candidate, calibrator, done)
                     self.session.clocks = candidate.clocks()
                 if not result.drifts(median(result.overheads_during)):
                     return result
@@ -223,9 +224,16 @@ class WorkloadTimer(WorkloadCalls):
         candidate.handle.process.may_run = False
         return result
 
-    def _round(self, candidate: HostCandidate, calibrator: HostCandidate, done: int) -> Round:
-        with self.reference.fresh(self.calibration_input, self.share):
-            return self._timed_round(candidate, calibrator, done)
+    @contextmanager
+    def _started_with_reference(self) -> Iterator[HostCandidate]:
+        """Yield the next candidate; on the CPU it starts while the reference does."""
+        if self.reference.source is not None and not self.session.on_gpu:
+            self.pool.begin(1)
+        with (
+            self.reference.fresh(self.calibration_input, self.share),
+            self.pool.next_candidate() as candidate,
+        ):
+            yield candidate
 
     def _timed_round(self, candidate: HostCandidate, calibrator: HostCandidate, done: int) -> Round:
         result = self._begin_round(candidate, calibrator)

@@ -228,6 +228,11 @@ class MemoryReferences:
         self._tables = tables
         self._submissions = submissions
 
+    async def usual(
+        self, version: TaskVersionId, measured_ns: Sequence[float]
+    ) -> tuple[float, ...]:
+        return self._tables.usual_references.setdefault(version, tuple(measured_ns))
+
     async def untimed(self) -> tuple[Untimed, ...]:
         return tuple(
             Untimed(board.id, board.task_version, gpu)

@@ -166,6 +166,7 @@ class Tables:
     files: dict[JobId, tuple[EvaluationFile, ...]] = field(default_factory=dict)
     scores: dict[JobId, ScoreValue] = field(default_factory=dict)
     references: dict[tuple[TaskVersionId, str], TimedReference] = field(default_factory=dict)
+    usual_references: dict[TaskVersionId, tuple[float, ...]] = field(default_factory=dict)
     exclusions: dict[SubmissionId, Exclusion] = field(default_factory=dict)
     bans: dict[PersonId, Ban] = field(default_factory=dict)
     board_pauses: dict[BoardId, str] = field(default_factory=dict)

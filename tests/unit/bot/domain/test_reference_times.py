@@ -3,10 +3,18 @@
 import pytest
 
 from bot.domain.job import JobState
-from bot.domain.reference_times import failure, machine_of, reference_source
-from runners.contract.evaluation import Environment
+from bot.domain.noise import noise_of
+from bot.domain.reference_times import (
+    at_usual_speed,
+    failure,
+    machine_of,
+    measured_ns,
+    reference_source,
+)
+from runners.contract.comparison import Ratio
+from runners.contract.evaluation import CaseKind, CaseResult, Environment
 from runners.contract.task import Grader, TaskFormat
-from tests.doubles.factories import make_task
+from tests.doubles.factories import make_case, make_evaluation, make_measurement, make_task
 
 OURS = "def generate_input(): ...\ndef ref_kernel(data): ...\n"
 KERNELBOT = "def ref_kernel(data): ...\ncheck_implementation = make_match_reference(ref_kernel)\n"
@@ -87,3 +95,30 @@ def test_only_what_has_ended_without_a_time_has_failed(
 def test_the_machine_is_named_in_a_few_words(changes: dict[str, str], words: str) -> None:
     usual = dict.fromkeys(("python", "cpu", "platform", "harness_version", "transport"), "x")
     assert machine_of(Environment.model_validate({**usual, "cores": 1, **changes})) == words
+
+
+def timed(time_ns: float, ratio: float | None) -> CaseResult:
+    found = None if ratio is None else Ratio(ratio=ratio, half_width=0.1 * ratio, rounds=5)
+    measured = make_measurement(time_ns, 0.5 * time_ns).model_copy(update={"vs_reference": found})
+    return make_case(CaseKind.BENCHMARK, measurement=measured)
+
+
+def test_a_run_at_another_speed_of_the_machine_has_the_same_time() -> None:
+    first, slow = (
+        make_evaluation(cases=(make_case(), timed(1e6 * slow, 0.5), timed(3e6 * slow, 1.5)))
+        for slow in (1.0, 1.7)
+    )
+    usual = measured_ns(first)
+    assert usual == (2e6, 2e6)
+    found = at_usual_speed(slow, usual)
+    _, one, three = (each.measurement for each in found.cases)
+    assert one is not None
+    assert three is not None
+    assert (one.time_ns, one.bound_ns, three.time_ns) == pytest.approx((1e6, 1e6, 3e6))
+    assert one.half_width_ns == pytest.approx(0.1e6)  # that of the ratio
+    assert one.samples[0] == pytest.approx((1e6,))
+    assert (one.slowdown, noise_of(one)) == pytest.approx((1.7, 0.1))
+
+
+def test_a_reference_that_was_not_timed_in_every_benchmark_has_no_times() -> None:
+    assert measured_ns(make_evaluation(cases=(timed(1e6, 0.5), timed(3e6, None)))) == ()

@@ -9,7 +9,7 @@ from bot.domain.job import JobState
 from bot.remote.worker import RemoteQueue
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.dispatcher import Dispatcher
-from bot.services.dispatch.worker_queue import revoke_worker_token
+from bot.services.worker_tokens import revoke_worker_token
 from runners.backends import fake
 from runners.contract.evaluation import CPU
 from runners.contract.runner import CallId, RunnerError

@@ -1,5 +1,6 @@
 """The lines on where an evaluation ran."""
 
+from bot.domain.reference_times import scaled
 from bot.reports.machine import (
     gpu_state_line,
     isolation_line,
@@ -83,8 +84,32 @@ def test_a_speed_up_has_its_interval_and_calls_left_out_are_counted() -> None:
     )
 
 
+def test_a_ratio_that_says_nothing_is_not_told() -> None:
+    def notes(half_width: float) -> list[str]:
+        changes = {"vs_reference": Ratio(ratio=0.8, half_width=half_width, rounds=5)}
+        measured = make_measurement(1e6).model_copy(update=changes)
+        return _notes(make_case(CaseKind.BENCHMARK, measurement=measured))
+
+    assert any("vs reference" in each for each in notes(0.4))
+    assert not any("vs reference" in each for each in notes(0.41))
+
+
+def test_a_machine_that_was_slower_than_usual_is_mentioned() -> None:
+    def notes(*slowdowns: float) -> list[str]:
+        times = [scaled(make_measurement(1e6), each) for each in slowdowns]
+        return _notes(*(make_case(CaseKind.BENCHMARK, measurement=each) for each in times))
+
+    (told,) = notes(1.6)
+    assert told.endswith(
+        "the reference took 1.6 times as long as usually on this board; the time is divided by that"
+    )
+    (told,) = notes(1.6, 1.02, 0.8)
+    assert "benchmark 1 1.6 times; benchmark 3 0.8 times" in told
+    assert notes(1.04) == []
+
+
 def test_a_note_on_several_benchmarks_is_one_line_that_names_them() -> None:
-    found = Ratio(ratio=0.8, half_width=0.02, rounds=5)
+    found = Ratio(ratio=0.8, half_width=0.184, rounds=5)
     changes = {"vs_reference": found, "left_out": 3, "samples": ((1e6,) * 7,)}
     measured = make_measurement(1e6, 0.23e6).model_copy(update=changes)
     case = make_case(CaseKind.BENCHMARK, measurement=measured)
@@ -92,7 +117,7 @@ def test_a_note_on_several_benchmarks_is_one_line_that_names_them() -> None:
     noisy, speed_up, left_out = _notes(case, quiet, case)
     noise = "benchmark 1 varies by 23%; benchmark 3 varies by 23%"
     assert noisy.startswith(f"too noisy here: {noise}, and a rank")
-    one = "1.25x (1.22 to 1.28)"
+    one = "1.25x (1.02 to 1.62)"
     assert speed_up == (
         f"vs reference, timed in turn with it: benchmark 1 {one}; benchmark 3 {one}"
     )

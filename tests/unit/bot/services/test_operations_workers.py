@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from bot.domain.board import Viewer
-from bot.services.dispatch.worker_queue import create_worker_token
 from bot.services.operations import NAMELESS, number_workers, workers_for
+from bot.services.worker_tokens import create_worker_token
 from tests.doubles.place import Place
 
 LEASE = timedelta(seconds=30)

@@ -68,7 +68,7 @@ def without_gpu(monkeypatch: pytest.MonkeyPatch, timed: Round) -> Any:  # noqa: 
     """Have every round come out as this one, with no process behind it; gives the lineup."""
     candidates = MagicMock(waiting=[1], next_candidate=lambda: nullcontext(idle_candidate()))
     monkeypatch.setattr(timing, "CandidatePool", lambda *_: candidates)
-    monkeypatch.setattr(WorkloadTimer, "_round", lambda *_: timed)
+    monkeypatch.setattr(WorkloadTimer, "_timed_round", lambda *_: timed)
     return candidates
 
 

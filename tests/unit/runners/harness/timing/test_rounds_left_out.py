@@ -1,13 +1,10 @@
-"""Which calls on the CPU are left out for waiting, and the speed-up over the reference."""
-
-import math
+"""Which calls on the CPU are left out for waiting."""
 
 import pytest
 
 from runners.contract.evaluation import StopReason
 from runners.contract.verdict import Verdict
-from runners.harness.timing import clocks
-from runners.harness.timing.intervals import log_interval, trimmed_interval
+from runners.harness.timing import clocks, cpu_times
 from runners.harness.timing.rounds import (
     CALM_LEAST,
     LEFT_OUT,
@@ -115,7 +112,7 @@ def test_a_speed_up_tells_that_calls_were_left_out_in_its_interval() -> None:
     for each in rounds:
         each.reference_windows = [2 * MS] * CALM_LEAST
 
-    found = clocks.ratio_to_reference(rounds)
+    found = cpu_times.ratio_to_reference(rounds)
     assert found is not None
     assert found.half_width >= found.ratio * rounds[0].choosable / rounds[0].bound > 0
 
@@ -131,46 +128,10 @@ def test_the_cpu_time_of_a_call_that_is_left_out_counts_all_the_same() -> None:
     assert result.bound >= 7.9 * MS
 
 
-def test_of_five_values_the_extremes_count_only_as_far_as_their_neighbours() -> None:
-    calm, odd = trimmed_interval([9.0, 10.0, 10.5, 11.0, 12.0]), [0.0, 10.0, 10.5, 11.0, 99.0]
-    assert calm == trimmed_interval(odd)
-    assert calm.centre == 10.5
-    assert trimmed_interval([1.0, 2.0, 3.0, 99.0]).centre == 26.25
-    assert trimmed_interval([9.0, 10.0, 11.0]).half_width == pytest.approx(4.3027 / math.sqrt(3))
-
-
 def paired(own: float, reference: float) -> Round:
     result = make_round(window=own + 0.1 * MS, on_gpu=False)
     result.reference_windows = [reference + 0.1 * MS] * CALM_LEAST
     return result
-
-
-def test_the_speed_up_is_that_within_rounds_whatever_slows_both() -> None:
-    rounds = [paired(1 * MS * slow, 2 * MS * slow) for slow in (1, 3, 1.5, 2)]
-
-    found = clocks.measurement(rounds, StopReason.ROUND_CAP)
-
-    assert found.vs_reference is not None
-    assert found.vs_reference.ratio == pytest.approx(0.5)
-    assert found.vs_reference.half_width == pytest.approx(0, abs=1e-9)
-    assert found.half_width_ns > 0.5 * found.time_ns  # of the time itself little is known
-
-
-def test_a_speed_up_has_the_interval_of_its_rounds() -> None:
-    factors = (1.9, 2.0, 2.1)
-    found = clocks.ratio_to_reference([paired(1 * MS, factor * MS) for factor in factors])
-
-    assert found is not None
-    wanted = log_interval([1 / factor for factor in factors])
-    assert (found.ratio, found.half_width) == pytest.approx((wanted.centre, wanted.half_width))
-
-
-def test_without_a_reference_in_half_of_the_rounds_there_is_no_speed_up() -> None:
-    alone, both = make_round(on_gpu=False), paired(1 * MS, 2 * MS)
-    assert clocks.ratio_to_reference([both, both, alone, alone]) is not None
-    assert clocks.ratio_to_reference([both, both, alone, alone, alone]) is None
-    assert clocks.ratio_to_reference([paired(1 * MS, 2 * MS)]) is None
-    assert clocks.ratio_to_reference([paired(1 * MS, 0)] * 3) is None
 
 
 def test_a_round_in_which_few_calls_of_the_reference_were_calm_has_no_reference() -> None:

@@ -210,7 +210,7 @@ def test_a_call_beside_which_something_ran_is_repeated(
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
     with two_candidates(stopwatch) as (candidate, calibrator):
         ran_while_frozen(candidate, set(range(1, 300, 13)), monkeypatch)
-        found = stopwatch._round(candidate, calibrator, 0)
+        found = stopwatch._timed_round(candidate, calibrator, 0)
 
     assert 0 < found.discarded == len(found.repeated) <= 4
     assert {
@@ -228,7 +228,7 @@ def test_a_kernel_that_always_runs_while_frozen_is_refused(
     with two_candidates(stopwatch) as (candidate, calibrator):
         ran_while_frozen(candidate, set(range(1000)), monkeypatch)
         with pytest.raises(VerdictError, match="continues to work after its calls") as ruling:
-            stopwatch._round(candidate, calibrator, 0)
+            stopwatch._timed_round(candidate, calibrator, 0)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
 
@@ -317,7 +317,7 @@ def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_ta
             return touch(candidate, waiting=waiting)
 
         monkeypatch.setattr(stopwatch, "_calibration_call", touching)
-        found = stopwatch._round(candidate, calibrator, 0)
+        found = stopwatch._timed_round(candidate, calibrator, 0)
 
     count = timing.CALIBRATIONS
     waits = ["waiting"] * timing.WAITING_CALIBRATIONS
@@ -375,7 +375,10 @@ def rehearsing(
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=6))
     with two_candidates(stopwatch) as (candidate, calibrator):
         stopwatch.session.on_gpu = True
-        yield Rehearsing(candidate, monkeypatch), lambda: stopwatch._round(candidate, calibrator, 0)
+        yield (
+            Rehearsing(candidate, monkeypatch),
+            lambda: stopwatch._timed_round(candidate, calibrator, 0),
+        )
 
 
 def counts(found: Round) -> tuple[int, int, int]:
@@ -489,7 +492,7 @@ def test_on_a_gpu_a_calibration_stands_beside_every_second_sample_that_counts(
         rehearsal.late = lambda number: number - REHEARSALS in late
         monkeypatch.setattr(stopwatch, "_call", calling)
         monkeypatch.setattr(stopwatch, "_calibration_call", touching)
-        stopwatch._round(candidate, calibrator, 0)
+        stopwatch._timed_round(candidate, calibrator, 0)
 
     before = 2 * timing.CALIBRATIONS + timing.WAITING_CALIBRATIONS + WARM_UPS + REHEARSALS
     assert "".join(made[before:]) == steps.replace(" ", "")
@@ -591,7 +594,7 @@ def test_on_the_cpu_no_call_is_ahead_and_none_is_rehearsed(
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=3))
     with two_candidates(stopwatch) as (candidate, calibrator):
         rehearsal = Rehearsing(candidate, monkeypatch)
-        found = stopwatch._round(candidate, calibrator, 0)
+        found = stopwatch._timed_round(candidate, calibrator, 0)
 
     assert rehearsal.calls == [False] * 3
     assert (found.claimed, counts(found)) == (False, (3, 3, 3))

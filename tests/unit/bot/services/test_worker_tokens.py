@@ -3,13 +3,13 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import UserError
-from bot.services.dispatch.worker_queue import (
+from bot.services.tokens import caller_for_token, create_token, revoke_token
+from bot.services.worker_tokens import (
     admitted_worker,
     create_worker_token,
     revoke_worker_token,
     worker_tokens,
 )
-from bot.services.tokens import caller_for_token, create_token, revoke_token
 from tests.doubles.place import Place
 
 DAY = timedelta(days=1)

@@ -1,0 +1,96 @@
+"""A kernel's time on the CPU, and its ratio to that of the reference, from the calls of all rounds.
+
+Both are means of the faster half of calls that alternate on the same inputs: other processes and
+slow cores only make calls longer. Six runs each of eleven benchmarks, on a shared machine with two
+cores, differed by 7.8 % in this ratio (standard deviation), by 12.6 % in the mean ratio of the
+rounds' medians, and by 17 % in the mean of the rounds' medians of the time itself
+(`tests/benchmarks/cpu_times.py`).
+"""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from statistics import fmean, median, quantiles
+
+from runners.contract.comparison import Ratio, is_noisy
+from runners.harness.timing.intervals import Interval, mean_of_faster_half, t_quantile
+from runners.harness.timing.rounds import Round
+
+FLOOR_NS = 1_000.0
+"""The least published time in ns: a window cannot distinguish a shorter one from zero."""
+_RESAMPLES = 200
+
+_Rounds = Sequence[Round]
+
+
+def time_interval(rounds: _Rounds) -> Interval:
+    """The published time: the mean of the faster half of all calls.
+
+    It is at least their CPU time per thread.
+    """
+    if len(rounds) < 2:
+        return Interval(_time(rounds), 2 * rounds[0].error)
+    return _resampled(rounds, _time)
+
+
+def ratio_to_reference(rounds: _Rounds) -> Ratio | None:
+    """The kernel's time divided by the reference's; None if that is not known.
+
+    Both are measured in each round, on the same inputs, so what slows a whole round slows both.
+    """
+    both = [each for each in rounds if each.reference is not None]
+    if len(both) < max(2, len(rounds) / 2) or _reference_time(both) < FLOOR_NS:
+        return None
+    found = _resampled(both, lambda some: _time(some) / max(FLOOR_NS, _reference_time(some)))
+    hidden = fmean(each.choosable for each in both) / _time(both)
+    half_width = found.half_width + found.centre * hidden
+    return Ratio(ratio=found.centre, half_width=half_width, rounds=len(both))
+
+
+def relative_half_width(rounds: _Rounds) -> float:
+    """The half-width that decides whether a run is ranked, as a fraction of its time.
+
+    It is that of the ratio to the reference, by which runs on the CPU are ranked, or that of the
+    time if the ratio is not known.
+    """
+    if ratio := ratio_to_reference(rounds):
+        return ratio.half_width / ratio.ratio
+    interval = time_interval(rounds)
+    return interval.half_width / interval.centre
+
+
+def is_too_noisy(rounds: _Rounds) -> bool:
+    """Whether the time is too uncertain to be ranked."""
+    time_ns = _time(rounds)
+    return is_noisy(time_ns, relative_half_width(rounds) * time_ns)
+
+
+def _time(rounds: _Rounds) -> float:
+    windows = [window - each.overhead for each in rounds for window in each.windows]
+    used = [
+        (cpu_ns - median(each.calibration_cpu_ns)) / each.threads
+        for each in rounds
+        for cpu_ns in each.cpu_ns_used
+    ]
+    least = mean_of_faster_half(used) if used else 0.0
+    return max(FLOOR_NS, mean_of_faster_half(windows), least)
+
+
+def _reference_time(rounds: _Rounds) -> float:
+    windows = [window - each.overhead for each in rounds for window in each.reference_windows]
+    return mean_of_faster_half(windows)
+
+
+def _resampled(rounds: _Rounds, value: Callable[[_Rounds], float]) -> Interval:
+    """The value of all rounds and its interval, from rounds that are drawn with replacement.
+
+    The error is that of the middle 68 % of such draws, which a single slow round does not widen,
+    and too small by one in as many as there are rounds.
+    Source: B. Efron, R. Tibshirani, An Introduction to the Bootstrap (1993), 6.
+    """
+    drawing = random.Random(0)  # noqa: S311 - the same result each time
+    count, centre = len(rounds), value(rounds)
+    drawn = [math.log(value(drawing.choices(rounds, k=count))) for _ in range(_RESAMPLES)]
+    parts = quantiles(drawn, n=100)
+    error = (parts[83] - parts[15]) / 2 * math.sqrt(count / (count - 1))
+    return Interval(centre, centre * math.expm1(t_quantile(count - 1) * error))
