@@ -12,7 +12,7 @@ from bot.domain.records import BackupContents, FailedRun, HistoryEntry
 from bot.domain.scoring import ScoreValue, Standing, score
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.tasks.lint import TaskReport
-from bot.domain.times import speed_up_of, speed_up_over
+from bot.domain.times import speed_up_of, speed_up_over, uncertain_ratio
 from bot.reports.competition import leaderboard_names
 from runners.contract.evaluation import CaseResult, Evaluation, Timing
 from runners.contract.task import Mode, TaskDefinition
@@ -41,7 +41,7 @@ def evaluation_json(task: TaskDefinition, evaluation: Evaluation) -> Json:
 def case_json(case: CaseResult) -> Json:
     """Return one case; without a measurement, numbers are null and samples empty."""
     measured = case.measurement
-    ratio = None if measured is None else measured.vs_reference
+    ratio = None if measured is None else uncertain_ratio(measured)
     faster = None if ratio is None else speed_up_of(ratio)
     return {
         "spec": case.spec,

@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from statistics import fmean
 from zoneinfo import ZoneInfo, available_timezones
 
 from bot.domain.errors import UserError
+from bot.domain.noise import noise_of
 from bot.domain.scoring import PairRatio, Score, ScoreValue
 from runners.contract.comparison import Ratio
-from runners.contract.evaluation import Evaluation
+from runners.contract.evaluation import Evaluation, Measurement
 
 _FORM = re.compile(
     r"(?P<day>\d{4}-\d{1,2}-\d{1,2})(?:[ T](?P<time>\d{1,2}:\d{2})(?::(?P<seconds>\d{2}))?)?"
@@ -251,11 +253,28 @@ _TELLING = 0.5
 """A ratio whose half-width is more than this part of it says nothing to a reader."""
 
 
-def speed_up_in_words(measured: Ratio | None) -> str:
+def speed_up_in_words(measured: Measurement) -> str:
     """Return a speedup such as `1.25x (1.22 to 1.28)`; empty if it is unknown or too uncertain."""
-    if measured is None or measured.half_width > _TELLING * measured.ratio:
+    found = uncertain_ratio(measured)
+    if found is None or noise_of(measured) > _TELLING:
         return ""
-    return describe_speed_up(speed_up_of(measured))
+    return describe_speed_up(speed_up_of(found))
+
+
+def uncertain_ratio(measured: Measurement) -> PairRatio | None:
+    """Return the ratio to the reference, by how much it may be wrong; None if it is unknown.
+
+    Its half-width describes the noise. How much the judge's clock may miss of the kernel's time is
+    added to it, because the reference hides nothing from that clock.
+    """
+    found = measured.vs_reference
+    if found is None:
+        return None
+    return PairRatio(found.ratio, found.half_width + found.ratio * _unseen(measured))
+
+
+def _unseen(measured: Measurement) -> float:
+    return measured.resolution_ns / measured.time_ns
 
 
 def speed_up_of(measured: Ratio | PairRatio) -> SpeedUp:
@@ -278,8 +297,8 @@ def ratio_in_turn(evaluation: Evaluation | None) -> PairRatio | None:
         return None
     count = len(ratios)
     mean = math.prod(each.ratio ** (1 / count) for each in ratios)
-    share = math.hypot(*(each.half_width / each.ratio for each in ratios)) / count
-    return PairRatio(mean, mean * share)
+    noise = math.hypot(*(each.half_width / each.ratio for each in ratios)) / count
+    return PairRatio(mean, mean * (noise + fmean(map(_unseen, timed))))
 
 
 def speed_up_over(reference: ScoreValue | None, score: Score) -> SpeedUp | None:

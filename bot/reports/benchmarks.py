@@ -52,7 +52,7 @@ class Benchmark:
     @property
     def speed_up(self) -> str:
         """Return how many times faster than the reference it is; empty if that is unknown."""
-        return speed_up_in_words(self.measured.vs_reference)
+        return speed_up_in_words(self.measured)
 
 
 def benchmarks_of(evaluation: Evaluation) -> tuple[Benchmark, ...]:

@@ -133,7 +133,7 @@ def turn_lines(evaluation: Evaluation) -> Iterator[str]:
         [
             (number, case.spec, faster)
             for number, case, measured in timed
-            if (faster := speed_up_in_words(measured.vs_reference))
+            if (faster := speed_up_in_words(measured))
         ],
         "{} vs reference, timed in turn with it",
         "vs reference, timed in turn with it: {}",

@@ -41,10 +41,16 @@ TOO_MANY_PARTS = channel.encode(
 
 
 def touch(data: Any, tensors: int) -> Any:  # noqa: ANN401 - any task's input
-    """The calibration kernel on the CPU: read every input tensor once; return `tensors` tensors."""
-    found = values.leaves(data)
+    """The calibration kernel on the CPU: read every input tensor once; return `tensors` tensors.
+
+    It uses one thread: Linux counts the CPU time of one that still runs, to look for more work,
+    only later, and `claimed_cpu_ns` would lack it.
+    """
+    found, threads = values.leaves(data), torch.get_num_threads()
+    torch.set_num_threads(1)
     for tensor in found:
         torch.count_nonzero(values.bits(tensor))
+    torch.set_num_threads(threads)
     if not found:
         return data
     return found[-1] if tensors == 1 else [found[-1]] * tensors

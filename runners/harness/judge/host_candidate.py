@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from typing import Any
 
 import torch
@@ -40,6 +41,20 @@ def threads_of(limits: Limits, *, gpu: bool) -> int:
     The limit on processes also counts threads, and the submission and the CUDA driver start more.
     """
     return min(CORES, limits.processes // (4 if gpu else 2))
+
+
+FLUSH_BYTES = 32 << 20
+"""Bytes that the judge writes before a call, so that the CPU's caches have nothing that it uses."""
+
+
+@cache
+def _flushed() -> torch.Tensor:
+    return torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
+
+
+def flush_caches() -> None:
+    """Flush the CPU's caches; the candidate must be frozen, or it could fill them again."""
+    _flushed().add_(1)
 
 
 ECHO = channel.encode(channel.CandidateRequest(operation=channel.Operation.ECHO))
@@ -111,11 +126,16 @@ class HostCandidate:
         order = self._encoded(
             channel.CandidateRequest(operation=operation, value=plan.node, tensors=tensors)
         )
-        return self.handle.call(order, deadline, lambda: self.arena.write(plan.node, value))
+
+        def write() -> None:
+            flush_caches()
+            self.arena.write(plan.node, value)
+
+        return self.handle.call(order, deadline, write)
 
     def echo(self, deadline: Deadline) -> channel.Exchange:
         """Let the candidate answer without an input and without a kernel."""
-        return self.handle.call(ECHO, deadline, lambda: None)
+        return self.handle.call(ECHO, deadline, flush_caches)
 
     def slowed_by(self) -> tuple[str, ...]:
         """Return the reasons that slow the GPU now and make times meaningless; () if none does."""

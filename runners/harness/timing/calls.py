@@ -1,17 +1,15 @@
 """Single calls of one workload: each on a fresh input, with a cold cache, and checked.
 
-On the CPU the task's reference is a second kernel, timed in turn with the submission on the same
-inputs. It is trusted: a fresh candidate that never has the submission's files. If it fails, the
-submission is not at fault and only has no ratio to the reference.
+On the CPU the task's reference is a second kernel, timed before and after the submission in each
+round. It is trusted: a fresh candidate that never has the submission's files. It is timed only
+while no process of the submission exists, because a frozen one could still slow it, such as by
+timers. If it fails, the submission is not at fault and only has no ratio to the reference.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
-
-import torch
 
 from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
@@ -28,14 +26,14 @@ from runners.harness.verdicts import VerdictError
 
 WARM_UPS = 3
 """Untimed calls of a fresh candidate on inputs of the same shapes."""
-FLUSH_BYTES = 32 << 20
-"""Bytes that the judge writes before every window, so that no input is in a CPU cache."""
 REPEATS_MOST = 2
 """How often a calibration window on the CPU is repeated if it waited for cores, with precedence."""
 OWN_WAIT_NS = 200_000
 """The most ns that judge and calibration candidate wait for a core on an idle machine."""
 CALL_SHARE = 0.05
 """The most of a workload's time that one call of the reference may take."""
+REFERENCE_SHARE = 1 / 20
+"""The most of a workload's seconds for its rounds that the reference takes before or after one."""
 
 
 def calm_overheads(calibrator: HostCandidate, calls: Sequence[channel.Exchange]) -> list[float]:
@@ -62,13 +60,10 @@ class ReferenceTimer:
         self.plan = planned(data)
         self.source = session.code.reference_source(session.request)
         self.candidate: HostCandidate | None = None
-        self.spent_s = 0.0
-        """Seconds that it has taken in this round."""
 
     @contextmanager
     def fresh(self, data: object, share: Deadline) -> Iterator[None]:
         """Start a candidate for one round, if there is a reference, and warm it up."""
-        self.spent_s = 0.0
         with ExitStack() as stack:
             if self.source is not None and not self.session.on_gpu:
                 with self._dropped_on_failure(), self.session.record_duration("reference"):
@@ -88,10 +83,9 @@ class ReferenceTimer:
                 yield candidate
 
     def call(self, data: object, share: Deadline, result: Round | None) -> None:
-        """Time a call on the submission's input, if the reference has not taken too long."""
+        """Make a call, and add its window to the round; does nothing if there is no candidate."""
         if self.candidate is None:
             return
-        begin = time.monotonic()
         with self._dropped_on_failure():
             deadline = Deadline.after(share.remaining * CALL_SHARE)
             run = channel.Operation.RUN
@@ -100,7 +94,6 @@ class ReferenceTimer:
                 noisy = waited(exchange.waited_ns, exchange.window_ns)
                 kept = result.reference_waited if noisy else result.reference_windows
                 kept.append(exchange.window_ns)
-        self.spent_s += time.monotonic() - begin
 
     @contextmanager
     def _dropped_on_failure(self) -> Iterator[None]:
@@ -124,8 +117,6 @@ class WorkloadCalls:
         self.samples = samples.Samples(
             self.policy, noisy=not session.on_gpu, is_slow=slow_calls.is_slow
         )
-        flushed = 0 if session.on_gpu else FLUSH_BYTES  # DeviceCandidate flushes the GPU's cache
-        self.flush = torch.zeros(flushed, dtype=torch.uint8)
         self.calibration_input = session.code.generate(
             workload, seed_of(session.nonce, workload, -1)
         )
@@ -146,7 +137,7 @@ class WorkloadCalls:
         return called
 
     def _calibrated(self, candidate: HostCandidate, *, waiting: bool) -> channel.Exchange:
-        self._flush()
+        self._take_precedence()
         return candidate.call(
             channel.Operation.TOUCH,
             self.calibration_input,
@@ -155,37 +146,32 @@ class WorkloadCalls:
             waiting=waiting,
         )
 
-    def _call(self, candidate: HostCandidate, result: Round | None = None) -> channel.Exchange:
-        """Call the submission and, in timed calls, the reference before or after it in turn."""
+    def _call(self, candidate: HostCandidate) -> channel.Exchange:
+        """Call the submission on a fresh input and check its answer."""
         data = self._fresh_input()
-        reference_first = self.index % 2 == 0
-        if reference_first:
-            self._call_reference(data, result)
         with self.session.record_duration("run"):
-            self._flush()
+            self._take_precedence()
             launch = self.session.launch_of(self.workload)
             exchange = candidate.call(
                 channel.Operation.RUN, data, self.expected, self.deadline, launch=launch
             )
-        if not reference_first:
-            self._call_reference(data, result)
         if not exchange.late:  # a late call does not count, and its output is not read
             verify(candidate, data, exchange.reply, self.expected, deadline=self.deadline)
         return exchange
 
-    def _call_reference(self, data: object, result: Round | None) -> None:
-        """Time the reference on this input, unless it has taken half of the round's time."""
-        if result is None or self.reference.candidate is None:
-            return
+    def _time_reference(self, result: Round) -> None:
+        """Time the reference with half as many calls as the round has, as far as there is time."""
+        until = Deadline.after(self.stop_rule.budget_s * REFERENCE_SHARE)
         with self.session.record_duration("reference"):
-            if not result.reference_windows or 2 * self.reference.spent_s < self.samples.round_s:
-                self._flush()
-                self.reference.call(data, self.share, result)
+            for count in range(self.samples.wanted // 2):
+                if self.reference.candidate is None or (count and until.remaining < 0):
+                    return
+                self._take_precedence()
+                self.reference.call(self._fresh_input(), self.share, result)
 
-    def _flush(self) -> None:
-        """Before a call on the CPU, flush its caches and let it run before other processes."""
+    def _take_precedence(self) -> None:
+        """Let the next call on the CPU run before other processes."""
         if not self.session.on_gpu:
-            self.flush.add_(1)
             precedence.take(wanted=self.stop_rule.may_precede)
 
     def _fresh_input(self) -> Any:  # noqa: ANN401 - the task's own type

@@ -1,7 +1,7 @@
 """A kernel's time on the CPU, and its ratio to that of the reference, from the calls of all rounds.
 
-Both are means of the faster half of calls that alternate on the same inputs: other processes and
-slow cores only make calls longer. Six runs each of eleven benchmarks, on a shared machine with two
+Both are means of the faster half of the calls: other processes and slow cores only make calls
+longer. Six runs each of eleven benchmarks, on a shared machine with two
 cores, differed by 7.8 % in this ratio (standard deviation), by 12.6 % in the mean ratio of the
 rounds' medians, and by 17 % in the mean of the rounds' medians of the time itself
 (`tests/benchmarks/cpu_times.py`).
@@ -36,7 +36,7 @@ def time_interval(rounds: _Rounds) -> Interval:
 def ratio_to_reference(rounds: _Rounds) -> Ratio | None:
     """The kernel's time divided by the reference's; None if that is not known.
 
-    Both are measured in each round, on the same inputs, so what slows a whole round slows both.
+    Both are measured in each round, so what slows a whole round slows both.
     """
     both = [each for each in rounds if each.reference is not None]
     if len(both) < max(2, len(rounds) / 2) or _reference_time(both) < FLOOR_NS:

@@ -173,7 +173,7 @@ class Round:
     others_ns: Callable[[], float] = float
     """On the CPU: how much CPU time other processes have used since the round began."""
     reference_windows: list[float] = field(default_factory=list)
-    """On the CPU: the windows of the reference, which alternate with the timed ones."""
+    """On the CPU: the windows of the reference, from before and after the timed ones."""
     reference_waited: list[float] = field(default_factory=list)
     """Those of its windows that waited for other processes."""
     late: int = 0

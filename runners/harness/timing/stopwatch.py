@@ -4,8 +4,7 @@ On the CPU a candidate runs only inside its windows. It is frozen while its inpu
 its output is read, and during calibration.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from statistics import median
 
 from runners.contract.evaluation import Measurement, StopReason
@@ -138,9 +137,7 @@ class WorkloadTimer(WorkloadCalls):
         for _ in range(ROUNDS_VOID_MOST):
             why = SLOWS_AFTER_CALLS
             try:
-                with self._started_with_reference() as candidate:
-                    result = self._timed_round(candidate, calibrator, done)
-                    self.session.clocks = candidate.clocks()
+                result = self._round_beside_reference(calibrator, done)
                 if not result.drifts(median(result.overheads_during)):
                     return result
             except DisturbedError as error:
@@ -224,19 +221,22 @@ class WorkloadTimer(WorkloadCalls):
         candidate.handle.process.may_run = False
         return result
 
-    @contextmanager
-    def _started_with_reference(self) -> Iterator[HostCandidate]:
-        """Yield the next candidate; on the CPU it starts while the reference does."""
+    def _round_beside_reference(self, calibrator: HostCandidate, done: int) -> Round:
+        """Run one round with the next candidate; on the CPU it starts while the reference does."""
         if self.reference.source is not None and not self.session.on_gpu:
             self.pool.begin(1)
-        with (
-            self.reference.fresh(self.calibration_input, self.share),
-            self.pool.next_candidate() as candidate,
-        ):
-            yield candidate
+        with self.reference.fresh(self.calibration_input, self.share):
+            with self.pool.next_candidate() as candidate:
+                result = self._timed_round(candidate, calibrator, done)
+                self.session.clocks = candidate.clocks()
+            if self.reference.candidate is not None:
+                self.pool.wait_for_exits()
+                self._time_reference(result)
+        return result
 
     def _timed_round(self, candidate: HostCandidate, calibrator: HostCandidate, done: int) -> Round:
         result = self._begin_round(candidate, calibrator)
+        self._time_reference(result)
         with self.session.record_duration("build"):
             candidate.build(self.deadline)
         for _ in range(WARM_UPS):
@@ -277,7 +277,7 @@ class WorkloadTimer(WorkloadCalls):
         after its window. A busy machine can look the same, so a few such calls are only repeated.
         """
         ran_while_frozen = candidate.handle.process.ran_while_frozen
-        called = self._calibration_call(candidate) if trusted else self._call(candidate, result)
+        called = self._calibration_call(candidate) if trusted else self._call(candidate)
         every = CALIBRATED_EVERY if self.session.on_gpu else 1
         calibration = None
         if len(result.windows) % every == 0:
@@ -329,7 +329,7 @@ class WorkloadTimer(WorkloadCalls):
         overheads = map(calibrator.overhead, calls) if on_gpu else calm_overheads(calibrator, calls)
         result.overheads_before.extend(overheads)
         for _ in range(0 if on_gpu else ECHOES):
-            self._flush()
+            self._take_precedence()
             result.echo_cpu_ns.append(calibrator.echo(self.deadline).cpu_ns)
         for _ in range(WAITING_CALIBRATIONS if on_gpu else 0):
             waiting = self._calibration_call(candidate, waiting=True)

@@ -490,3 +490,16 @@ def test_the_descriptor_of_the_files_is_let_go(
 
     with pytest.raises(OSError, match="Bad file descriptor"):
         fcntl.fcntl(shared, fcntl.F_GETFD)
+
+
+def test_calibration_reads_its_input_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a thread that still runs has used is not in the CPU time that is subtracted."""
+    threads: list[int] = []
+    monkeypatch.setattr(torch, "count_nonzero", lambda _: threads.append(torch.get_num_threads()))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    program.touch([torch.ones(3), torch.ones(3)], 1)
+    after = torch.get_num_threads()
+    torch.set_num_threads(before)
+
+    assert (threads, after) == ([1, 1], 2)

@@ -61,6 +61,25 @@ def test_the_judge_gets_a_copy_of_its_own(sit: Sit) -> None:
     assert output.tolist() == [1.0, 2.0, 3.0]  # the candidate has ended by now
 
 
+def test_the_caches_are_flushed_while_the_candidate_is_frozen(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a flush before that, a candidate filled them with its own code: half of the time."""
+    frozen: list[bool] = []
+    with fresh_candidate(sit(make_judging(SORTED)), ROOM, None) as candidate:
+        monkeypatch.setattr(
+            host_candidate,
+            "flush_caches",
+            lambda: frozen.append(candidate.handle.process.frozen),
+        )
+        candidate.build(Deadline.after(10))
+        for operation in (Operation.TOUCH, Operation.RUN):
+            candidate.call(operation, INPUT, None, Deadline.after(10))
+        candidate.echo(Deadline.after(10))
+
+    assert frozen == [True] * 3
+
+
 def test_the_log_and_the_durations_are_kept(sit: Sit) -> None:
     session = sit(make_judging(SORTED.replace("return", "print('hello'); return")))
 

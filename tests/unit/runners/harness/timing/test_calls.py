@@ -38,13 +38,42 @@ def _ample_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stop_rule, "HOST_S", 1e4)
 
 
-def test_the_reference_is_timed_in_turn_on_the_submissions_inputs(sit: Sit) -> None:
+def test_the_reference_is_timed_beside_the_submission(sit: Sit) -> None:
     """A sleep in the reference shows; one of a submission does not reach it."""
     stopwatch = watch(sit, task=reference("time.sleep(0.05)"), rounds=POLICY)
     found = measured(stopwatch)
 
     for each in stopwatch.rounds:  # on a busy machine most calls may have waited
         assert median(each.reference_windows + each.reference_waited) > 50e6 > found.time_ns
+
+
+def test_the_reference_is_timed_while_no_process_of_the_submission_exists(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frozen one slowed it by timers, whose interrupts count for nobody."""
+    stopwatch = watch(sit, rounds=POLICY)
+    built: list[HostCandidate] = []
+    beside: list[int] = []
+    build, call = HostCandidate.build, calls.ReferenceTimer.call
+
+    def building(candidate: HostCandidate, deadline: Deadline) -> None:
+        if candidate.session is stopwatch.session:
+            built.append(candidate)
+        build(candidate, deadline)
+
+    def calling(
+        self: calls.ReferenceTimer, data: object, share: Deadline, result: Round | None
+    ) -> None:
+        if result is not None:
+            beside.append(sum(not each.handle.process.killed for each in built))
+        call(self, data, share, result)
+
+    monkeypatch.setattr(HostCandidate, "build", building)
+    monkeypatch.setattr(calls.ReferenceTimer, "call", calling)
+    found = measured(stopwatch)
+
+    assert len(built) == found.rounds == 5
+    assert beside == [0] * 4 * 5  # two before and two after each of five rounds
 
 
 def test_a_submission_sees_nothing_of_the_reference(sit: Sit) -> None:
