@@ -95,6 +95,7 @@ runners.harness.supervision.watched_program
 runners.harness.timing
 runners.harness.timing.calls
 runners.harness.timing.clocks
+runners.harness.timing.cpu_times
 runners.harness.timing.intervals
 runners.harness.timing.pairs
 runners.harness.timing.rounds
