@@ -1,4 +1,4 @@
-"""Reads from /proc which descendants a process has and whether they still run."""
+"""Reads from /proc which descendants a process has, whether they still run, and their programs."""
 
 import os
 import time
@@ -32,6 +32,15 @@ def cpu_ns(pid: int) -> int:
         return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
     except OSError:
         return 0
+
+
+def image_of(pid: int) -> tuple[bytes, ...]:
+    """Return where a process's program and first stack lie; empty if it has exited."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return ()
+    return tuple(fields[23:26])
 
 
 def _children(pid: int) -> list[int]:

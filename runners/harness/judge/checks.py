@@ -13,6 +13,7 @@ import torch
 from runners.contract.verdict import Verdict
 from runners.harness.protocol import values
 from runners.harness.protocol.arena import Arena, lay_out, view
+from runners.harness.supervision.process import CandidateProcess
 from runners.harness.verdicts import OutOfTimeError, VerdictError
 
 
@@ -123,6 +124,12 @@ def refuse_across(output: range, inputs: Iterable[range]) -> None:
     within = any(each.start <= output.start and output.stop <= each.stop for each in shared)
     if output and shared and not within:
         raise VerdictError(Verdict.DISALLOWED, ACROSS_INPUTS)
+
+
+def refuse_other_program(process: CandidateProcess) -> None:
+    """Refuse a candidate that replaced its program: a small one stops sooner than Python does."""
+    if process.has_replaced_itself():
+        raise VerdictError(Verdict.DISALLOWED, "the kernel replaced the candidate's program")
 
 
 def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:

@@ -19,7 +19,7 @@ from runners.harness.sandbox import process_limits
 from runners.harness.sandbox.charged_memory import MAPS_MOST
 from runners.harness.sandbox.process_limits import kill_tree
 from runners.harness.verdicts import too_much_printed
-from runners.process_tree import cpu_ns, descendants, listed_beneath, thread_states
+from runners.process_tree import cpu_ns, descendants, image_of, listed_beneath, thread_states
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
@@ -101,6 +101,7 @@ class CandidateProcess:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.pidfd = os.pidfd_open(pid)
+        self._image = image_of(pid)
         self.frozen = False
         self.may_run = False
         """Whether it may run between requests, because no submitted code is in it."""
@@ -207,6 +208,10 @@ class CandidateProcess:
     def cpu_ns(self) -> int:
         """Return the CPU time of all threads of the process, as the Linux kernel counts it."""
         return cpu_ns(self.pid)
+
+    def has_replaced_itself(self) -> bool:
+        """Whether its program or first stack lie elsewhere than at the start (execve)."""
+        return image_of(self.pid) not in {self._image, ()}
 
     def resume(self) -> None:
         """Resume the process and its descendants; CandidateRanError if they ran while frozen."""

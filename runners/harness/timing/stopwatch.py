@@ -256,6 +256,7 @@ class WorkloadTimer(WorkloadCalls):
             while self.samples.needs_more(result, until):
                 self._sample(candidate, calibrator, result, trusted=False)
                 checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
+        checks.refuse_other_program(candidate.handle.process)
         if result.claimed and self.trains.fits(median(result.claims), result.bound):
             self.trains.run(candidate, result, overhead)
         return result

@@ -7,7 +7,7 @@ import torch
 from runners.contract.evaluation import Limits
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge import host_candidate
+from runners.harness.judge import checks, host_candidate
 from runners.harness.judge.host_candidate import HostCandidate, threads_of
 from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession
@@ -324,3 +324,20 @@ def test_a_kernel_has_the_threads_by_which_its_time_is_bounded(sit: Sit) -> None
     request = make_judging(COUNTING, limits=Limits(processes=1000))
 
     assert answered(sit(request)) == len(os.sched_getaffinity(0))
+
+
+REPLACED = """
+import os, sys
+def custom_kernel(data):
+    os.execv(sys.executable, ["python", "-I", "-S", "-c", "import time; time.sleep(60)"])
+"""
+
+
+def test_a_candidate_that_replaces_its_program_is_refused(sit: Sit) -> None:
+    with fresh_candidate(sit(make_judging(REPLACED)), ROOM, None) as candidate:
+        candidate.build(Deadline.after(10))
+        checks.refuse_other_program(candidate.handle.process)
+        with pytest.raises(VerdictError, match="closed its socket"):
+            candidate.call(Operation.RUN, INPUT, None, Deadline.after(1))
+        with pytest.raises(VerdictError, match="replaced the candidate's program"):
+            checks.refuse_other_program(candidate.handle.process)

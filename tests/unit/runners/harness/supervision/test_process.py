@@ -1,6 +1,7 @@
 import mmap
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -244,6 +245,7 @@ def test_a_process_that_ended_is_noticed_with_its_status(program: str, status: i
 def test_a_process_that_is_killed_while_it_is_read_has_ended(started: Started) -> None:
     node = TensorNode(dtype="float32", shape=(6,), stride=(1,), address=int(started.word))
     os.kill(started.subject.pid, signal.SIGKILL)
+    select.select([started.subject.pidfd], [], [], 10)
 
     with pytest.raises(ProcessGoneError) as gone:
         started.subject.read(node, 1 << 20)

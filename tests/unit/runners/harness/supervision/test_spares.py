@@ -75,7 +75,8 @@ def test_an_evaluation_uses_the_spares_first_and_each_once(
 
     assert found.verdict is Verdict.PASSED, found.message
     assert len(started) == len(set(started)) == 3
-    assert used[:3] == started
+    assert used[:2] == started[:2]
+    assert started[2] in used[2:4]  # it starts while the reference does
     assert len(used) == len(set(used)) > 3
     assert not template.spares.waiting
     assert not any(map(psutil.pid_exists, used))
@@ -170,7 +171,8 @@ def test_what_is_missing_starts_without_waiting_and_becomes_candidates(
     assert [spare.started for _, spare in template.spares.waiting] == [True] * 3
 
     assert judge(make_judging(SORTED, Mode.RANKED)).verdict is Verdict.PASSED
-    assert used[:3] == started
+    assert used[:2] == started[:2]
+    assert started[2] in used[2:4]
 
 
 def test_a_spare_that_is_still_starting_becomes_a_candidate(

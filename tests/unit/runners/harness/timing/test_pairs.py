@@ -86,9 +86,15 @@ def test_between_two_rounds_only_the_calibration_candidate_lives(
     seen: list[set[int]] = []
     add_round = WorkloadTimer.add_round
 
+    def lives(process: psutil.Process) -> bool:
+        try:
+            return process.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
     def living() -> set[int]:
         processes = psutil.Process(os.getpid()).children(recursive=True)
-        return {each.pid for each in processes if each.status() != psutil.STATUS_ZOMBIE}
+        return {each.pid for each in processes if lives(each)}
 
     def spied(timer: WorkloadTimer, calibrator: HostCandidate) -> tuple[Round, float]:
         seen.append(living())
