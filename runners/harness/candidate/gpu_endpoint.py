@@ -179,15 +179,22 @@ class GpuEndpoint:
     ) -> channel.CandidateReply | None:
         """Queue the copies of an output into its rooms; return a description of the output.
 
-        A tensor that the judge can capture in place is described and not copied. Return None if the
-        output is one tensor of a call that is not queued ahead.
+        A tensor that the judge can capture in place is described and not copied, unless it overlaps
+        one before it. Return None for one tensor of a call that is not queued ahead.
         """
-        rooms = iter(order.rooms)
+        rooms, taken = iter(order.rooms), arena.Spans()
         if isinstance(output, torch.Tensor) and not order.ahead:
             self._copied(output, next(rooms, None))
             return None  # describing it takes time, which would count as the kernel's
-        deliver = self._in_place_or_copied if order.ahead else self._copied
-        return described(output, lambda each: deliver(each, next(rooms, None)))
+
+        def delivered(tensor: torch.Tensor) -> torch.Tensor:
+            room = next(rooms, None)
+            in_place = order.ahead and self._is_capturable(tensor, room)
+            if in_place and taken.add(tensor.data_ptr(), arena.reach(tensor)):
+                return tensor
+            return self._copied(tensor, room)
+
+        return described(output, delivered)
 
     def _argument(self, order: channel.CandidateRequest) -> Any:  # noqa: ANN401 - as the task's input is
         """Return the kernel's argument: the input or, for device code, a launch on the input."""
@@ -208,14 +215,6 @@ class GpuEndpoint:
     def _allocating(self) -> AbstractContextManager[None]:
         return self.pool.used() if self.pool else nullcontext()
 
-    def _in_place_or_copied(
-        self, tensor: torch.Tensor, room: values.TensorNode | None
-    ) -> torch.Tensor:
-        """Return an output tensor itself if the judge can capture it in place, otherwise a copy."""
-        if room is not None and _fits(tensor, room) and self._is_capturable(tensor, room):
-            return tensor
-        return self._copied(tensor, room)
-
     def _copied(self, tensor: torch.Tensor, room: values.TensorNode | None) -> torch.Tensor:
         """Return the tensor's copy in its room, or the tensor itself if it does not fit there."""
         if room is None or not _fits(tensor, room):
@@ -228,9 +227,11 @@ class GpuEndpoint:
         values.bits(copied).copy_(given)
         return copied
 
-    def _is_capturable(self, tensor: torch.Tensor, room: values.TensorNode) -> bool:
+    def _is_capturable(self, tensor: torch.Tensor, room: values.TensorNode | None) -> bool:
         """Whether the judge can capture the tensor in place."""
-        if self.remote or tensor.is_conj() or tensor.is_neg():
+        if self.remote or room is None or not _fits(tensor, room):
+            return False
+        if tensor.is_conj() or tensor.is_neg():
             return False
         offset, size = tensor.data_ptr() - self.memory.address, arena.reach(tensor)
         within = 0 <= offset <= self.shared.size - size

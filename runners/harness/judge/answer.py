@@ -22,6 +22,7 @@ from runners.harness.judge.checks import (
     sorted_by_key,
 )
 from runners.harness.protocol import values
+from runners.harness.protocol.arena import Spans
 from runners.harness.verdicts import VerdictError
 
 POISONS = 0xFF, 0x7B
@@ -106,10 +107,10 @@ class Answer:
     def places(self, output: values.Node | None) -> values.Node | None:
         """Return the output with offsets in the shared memory; VerdictError if it is not there.
 
-        No elements of a tensor may share memory. The copy of such a tensor would be shorter than in
-        calibration, or its kernel would write less than it returns.
+        No elements of tensors may share memory. The copies of such tensors would be shorter than in
+        calibration, or their kernel would write less than it returns.
         """
-        described = self._in_expected_order(output)
+        described, taken = self._in_expected_order(output), Spans()
         if self.remote:
             return self.room
 
@@ -118,7 +119,8 @@ class Answer:
             if node.device != "cuda" or not node.span:  # not captured
                 return node
             within = 0 <= offset <= self.buffers.memory.size - node.reach
-            if not within or offset % node.itemsize or not fills_its_span(node):
+            apart = fills_its_span(node) and taken.add(offset, node.reach)
+            if not within or offset % node.itemsize or not apart:
                 raise VerdictError(
                     Verdict.DISALLOWED, "the output is not in the memory that the judge reads"
                 )

@@ -3,6 +3,7 @@
 import fcntl
 import mmap
 import os
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Self
 
@@ -20,6 +21,25 @@ def reach(value: torch.Tensor) -> int:
         return 0
     steps = ((n - 1) * s for n, s in zip(value.shape, value.stride(), strict=True))
     return (1 + sum(steps)) * value.element_size()
+
+
+class Spans:
+    """Spans of memory that do not overlap."""
+
+    def __init__(self) -> None:
+        self._spans: list[tuple[int, int]] = []
+
+    def add(self, begin: int, size: int) -> bool:
+        """Add a span; False, and nothing is added, if it overlaps another one."""
+        if not size:
+            return True
+        place = bisect_left(self._spans, (begin, 0))
+        before = self._spans[place - 1] if place else (0, begin)
+        after = self._spans[place] if place < len(self._spans) else (begin + size, 0)
+        if before[1] > begin or after[0] < begin + size:
+            return False
+        self._spans.insert(place, (begin, begin + size))
+        return True
 
 
 class Layout:

@@ -5,6 +5,7 @@ import mmap
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -111,7 +112,17 @@ def lying(guest: GpuEndpoint, offset: int, shape: tuple[int, ...] = (2, 3)) -> t
 
 
 def delivered(guest: GpuEndpoint, tensor: torch.Tensor, place: TensorNode | None) -> torch.Tensor:
-    return guest._in_place_or_copied(tensor, place)
+    (found,) = all_delivered(guest, [tensor], () if place is None else (place,))
+    return found
+
+
+def all_delivered(
+    guest: GpuEndpoint, tensors: list[torch.Tensor], places: tuple[TensorNode, ...]
+) -> list[torch.Tensor]:
+    order: Any = SimpleNamespace(ahead=True, rooms=places)
+    describe: Any = lambda output, placed: [placed(each) for each in output]  # noqa: E731
+    found: Any = guest._deliver(tensors, order, describe)
+    return list(found)
 
 
 def called(
@@ -256,6 +267,18 @@ def test_what_lies_in_the_shared_memory_is_captured_there(guest: GpuEndpoint, of
     tensor = lying(guest, offset)
 
     assert delivered(guest, tensor, ROOM) is tensor
+
+
+def test_an_output_that_overlaps_one_before_it_is_copied(guest: GpuEndpoint) -> None:
+    other = ROOM.model_copy(update={"offset": (ROOM.offset or 0) + 64})
+    one, apart = lying(guest, POOL_AT), lying(guest, POOL_AT + 24)
+
+    assert all_delivered(guest, [one, apart], (ROOM, other)) == [one, apart]
+    for second in (one, lying(guest, POOL_AT + 4)):
+        first, copied = all_delivered(guest, [one, second], (ROOM, other))
+        assert first is one
+        assert copied.data_ptr() == guest.memory.address + (other.offset or 0)
+        assert torch.equal(copied, second)
 
 
 def strided(guest: GpuEndpoint) -> torch.Tensor:

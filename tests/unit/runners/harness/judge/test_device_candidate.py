@@ -401,16 +401,16 @@ def test_an_empty_host_tensor_is_nothing_to_wait_for(
     assert (torch.equal(found[0], VALUES), found[1].shape) == (True, (0, 3))
 
 
-def test_two_outputs_may_lie_at_one_place(
-    play: Play, device_seat: DeviceCandidate, candidate: Candidate
+@pytest.mark.parametrize("second", [POOL_AT, POOL_AT + 4])
+def test_two_outputs_that_share_memory_are_refused(
+    play: Play, candidate: Candidate, second: int
 ) -> None:
+    """The judge's second copy would find them in the cache; trusted code copies the second."""
     candidate.writes(POOL_AT, VALUES)
-    one = flat(landed(POOL_AT))
+    one, other = flat(landed(POOL_AT)), flat(landed(second))
 
-    exchange = play(both(one, one), expected=both(place(0), place(64)))
-
-    found = fetched(device_seat, exchange)
-    assert [each.tolist() for each in found] == [VALUES.tolist()] * 2  # type: ignore[attr-defined]
+    with pytest.raises(VerdictError, match="is not in the memory that the judge reads"):
+        play(both(one, other), expected=both(place(0), place(64)))
 
 
 WITHOUT = Verdict.DISALLOWED, "is not in the memory that the judge reads"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from runners.harness.protocol.arena import (
     ALIGNMENT,
     Arena,
+    Spans,
     compact_description,
     lay_out,
     reach,
@@ -135,3 +136,11 @@ def test_the_room_for_a_value_has_no_gaps_and_no_element_twice() -> None:
 
     assert [(each.shape, each.stride) for each in room] == [((4, 8), (8, 1)), ((4, 4), (4, 1))]
     assert room[1].offset == 2 * ALIGNMENT
+
+
+def test_spans_that_overlap_another_are_not_added() -> None:
+    spans = Spans()
+    assert [spans.add(*each) for each in ((100, 50), (0, 100), (150, 1), (40, 0))] == [True] * 4
+    for overlapping in ((100, 50), (149, 1), (99, 2), (0, 400), (110, 5), (150, 9)):
+        assert not spans.add(*overlapping)
+    assert spans.add(151, 9)
