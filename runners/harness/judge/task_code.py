@@ -92,7 +92,8 @@ class KernelTask(TaskCode):
 
         def check() -> str | None:
             try:
-                return _reason(self._check(data, output))
+                with torch.sparse.check_sparse_tensor_invariants():  # else they are never checked
+                    return _reason(self._check(data, output))
             except OutOfTimeError as error:  # the alarm at the end of the time
                 self._attribute_delay(data, error)
             except (VerdictError, MachineError):

@@ -414,3 +414,28 @@ def test_a_failed_check_that_holds_the_memory_allowed_does_not_blame_the_task(
 
     with memory_limited(kept + kept // 2):
         assert "AssertionError" in (task.mismatch(1, 2, None) or "")
+
+
+@pytest.mark.filterwarnings("ignore:Sparse .* tensor support is in beta")
+@pytest.mark.parametrize(
+    ("made", "rows", "shape"),
+    [
+        ("sparse_coo_tensor(torch.stack(output[:2]), output[2], (1, 1))", [0], (1,)),
+        ("sparse_csr_tensor(*output, (1, 1))", [0, 1], (1,)),
+        ("sparse_csc_tensor(*output, (1, 1))", [0, 1], (1,)),
+        ("sparse_bsr_tensor(*output, (1, 1))", [0, 1], (1, 1, 1)),
+        ("sparse_bsc_tensor(*output, (1, 1))", [0, 1], (1, 1, 1)),
+    ],
+)
+def test_a_wrong_index_of_a_sparse_tensor_makes_an_output_wrong(
+    tmp_path: Path, made: str, rows: list[int], shape: tuple[int, ...]
+) -> None:
+    """Torch checks the indices only if it is told to, and otherwise reads and writes elsewhere."""
+    task = checking(tmp_path, f"return torch.{made} is not None", "import torch\n")
+    right, wrong = (
+        (torch.tensor(rows), torch.tensor([column]), torch.ones(shape)) for column in (0, 1 << 30)
+    )
+
+    assert task.mismatch(1, right, None) is None
+    assert "the output cannot be compared: " in str(task.mismatch(1, wrong, None))
+    assert not torch.sparse.check_sparse_tensor_invariants.is_enabled()
