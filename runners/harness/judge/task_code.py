@@ -6,6 +6,7 @@ import random
 import resource
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -30,9 +31,10 @@ from runners.harness.verdicts import (
 from runners.languages import spec_of
 
 _FAULTS = (ImportError, NameError, SyntaxError)
-"""The exceptions that a correct check does not raise, whatever the output is.
+"""The exceptions that a correct check does not raise itself, whatever the output is.
 
-But a check of an empty output may use a variable that only its loop defines (UnboundLocalError).
+But a check of an empty output may use a variable that only its loop defines (UnboundLocalError),
+and a library that reads an output as code may raise any of them.
 """
 
 SECOND_CHECK_S = 1.5
@@ -47,6 +49,7 @@ class KernelTask(TaskCode):
     """
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         module = reference_module(folder)
         self._generate = reference_function(module, "generate_input")
         self._check = reference_function(module, "check_implementation")
@@ -128,7 +131,8 @@ class KernelTask(TaskCode):
     def _try_check(self, data: object, error: BaseException) -> None:
         """Run the check on the reference's output; its exceptions pass through.
 
-        Without a reference, the `error` for another output is raised if it is one of `_FAULTS`.
+        Without a reference, the `error` for another output is raised if it is one of `_FAULTS` and
+        comes from one of the task's own files.
         No limit on memory applies: the failed check may still hold nearly as much as is allowed.
         """
         lift_memory_limit()
@@ -136,8 +140,20 @@ class KernelTask(TaskCode):
             data = self.generate(*generated)  # the failed check may have changed it
         if self._reference is not None:
             _reason(self._check(data, self._reference(values.clone(data))))
-        elif isinstance(error, _FAULTS) and not isinstance(error, UnboundLocalError):
+        elif _is_fault(error) and Path(_file_at_fault(error)).is_relative_to(self._folder):
             raise error
+
+
+def _is_fault(error: BaseException) -> bool:
+    return isinstance(error, _FAULTS) and not isinstance(error, UnboundLocalError)
+
+
+def _file_at_fault(error: BaseException) -> str:
+    """Return the file that raised an exception, or that a SyntaxError is about; "" if unknown."""
+    if isinstance(error, SyntaxError):
+        return error.filename or ""
+    frames = traceback.extract_tb(error.__traceback__)
+    return frames[-1].filename if frames else ""
 
 
 def lift_memory_limit() -> None:

@@ -308,6 +308,33 @@ def test_without_a_reference_a_name_that_does_not_exist_is_the_tasks_fault(
 
 
 @pytest.mark.parametrize(
+    ("body", "kind"),
+    [("import no_such_module", "ModuleNotFoundError"), ("import beside", "SyntaxError")],
+)
+def test_without_a_reference_a_failed_import_is_the_tasks_fault(
+    tmp_path: Path, body: str, kind: str
+) -> None:
+    (tmp_path / "beside.py").write_text("def f(:\n")
+    with pytest.raises(VerdictError, match=f"check_implementation failed: {kind}"):
+        checking(tmp_path, body).mismatch(1, 5, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("return __import__('ast').literal_eval(output) == [1]", "["),
+        ("return eval(output, {}) == 1", "unknown"),
+        ("return __import__('importlib').import_module(output) is None", "no_such_module"),
+    ],
+)
+def test_without_a_reference_a_text_that_cannot_be_read_as_code_is_wrong(
+    tmp_path: Path, body: str, text: str
+) -> None:
+    wrong = checking(tmp_path, body).mismatch(1, text, None)
+    assert "the output cannot be compared: " in str(wrong)
+
+
+@pytest.mark.parametrize(
     "error", [VerdictError(Verdict.TASK_ERROR, "the time is over"), MachineError("late")]
 )
 def test_the_end_of_the_time_in_a_check_is_not_the_outputs_fault(
