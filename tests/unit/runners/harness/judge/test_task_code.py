@@ -13,7 +13,7 @@ from runners.harness.judge.task_code import KernelTask, seed_generators
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.values import ScalarNode
 from runners.harness.supervision.process import memory_limited
-from runners.harness.verdicts import MachineError, VerdictError
+from runners.harness.verdicts import MachineError, OutOfTimeError, VerdictError
 from tests.doubles.judging import SORT, make_sort_task
 
 WORKLOAD = Workload(args={"size": 8, "seed": 1})
@@ -466,3 +466,47 @@ def test_a_wrong_index_of_a_sparse_tensor_makes_an_output_wrong(
     assert task.mismatch(1, right, None) is None
     assert "the output cannot be compared: " in str(task.mismatch(1, wrong, None))
     assert not torch.sparse.check_sparse_tensor_invariants.is_enabled()
+
+
+@pytest.mark.parametrize(
+    ("checked_s", "reference_s", "spent_s", "verdict"),
+    [
+        (0.2, 0.0, 9.0, Verdict.TIMED_OUT),
+        (3.0, 0.0, 15.0, Verdict.TIMED_OUT),
+        (3.0, 0.0, 9.0, Verdict.TASK_ERROR),
+        (None, 2.0, 15.0, Verdict.TIMED_OUT),
+        (None, 2.0, 7.0, Verdict.TASK_ERROR),
+        (None, 0.1, 15.0, Verdict.TASK_ERROR),
+    ],
+)
+def test_a_check_that_is_slow_only_for_an_output_is_not_the_tasks_fault(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    checked_s: float | None,
+    reference_s: float,
+    spent_s: float,
+    verdict: Verdict,
+) -> None:
+    """A second check had 1.5 s, also where the task's own code takes longer."""
+    now = [0.0]
+
+    def takes(seconds: float, error: Exception | None = None) -> None:
+        now[0] += seconds
+        if error:
+            raise error
+
+    late = OutOfTimeError(
+        Verdict.TASK_ERROR, "the task's own code took longer than its time limits"
+    )
+    task = checking(tmp_path, "return True", "def ref_kernel(data): return 5")
+    task.generate(Workload(args={}), 1)
+    monkeypatch.setattr("runners.harness.judge.task_code.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(task, "_reference", lambda _: takes(reference_s) or 5)
+    expected = task.expected(1)
+    if checked_s is not None:
+        monkeypatch.setattr(task, "_check", lambda *_: takes(checked_s))
+        assert task.mismatch(1, 5, expected) is None
+    monkeypatch.setattr(task, "_check", lambda *_: takes(spent_s, late))
+    with pytest.raises(VerdictError) as ruling:
+        task.mismatch(1, 6, expected)
+    assert ruling.value.verdict is verdict
