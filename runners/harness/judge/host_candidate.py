@@ -292,9 +292,7 @@ def verify(
     Otherwise an output of an unexpected shape could make it use all of the machine's. On a GPU
     there is no such limit, because CUDA reserves more than that.
 
-    Nothing limits which numbers a text stands for or, without a reference, how large an output is,
-    and no signal ends a long call of a library. A child process therefore checks such an output on
-    the CPU, if it can.
+    A child process checks an output whose check may take long, on the CPU and if it can.
     """
     session = candidate.session
 
@@ -311,13 +309,20 @@ def verify(
         candidate.handle.verify_frozen(deadline)
         with limited:
             apart = not session.on_gpu and session.code.may_check_in_child
-            unlimited = expected is None and _is_large(output, data)
-            if apart and (unlimited or _has_text(output)):
+            if apart and _may_take_long(output, data, expected):
                 wrong = run_in_child(check, max(0.0, deadline.remaining) + CHECK_S)
             else:
                 wrong = check()
         if wrong:
             raise VerdictError(Verdict.WRONG_ANSWER, wrong)
+
+
+def _may_take_long(output: object, data: object, expected: values.Node | None) -> bool:
+    """Whether a check may take long in one call of a library, which no signal ends.
+
+    Nothing limits which numbers a text stands for or, without a reference, how large an output is.
+    """
+    return (expected is None and _is_large(output, data)) or _has_text(output)
 
 
 def _is_large(output: object, data: object) -> bool:

@@ -32,6 +32,9 @@ from runners.harness.verdicts import (
 )
 from runners.languages import spec_of
 
+_checked_indices: Any = torch.sparse.check_sparse_tensor_invariants
+"""A context in which torch checks the indices of sparse tensors; it has no type annotations."""
+
 _FAULTS = (ImportError, NameError, SyntaxError)
 """The exceptions that a correct check does not raise itself, whatever the output is.
 
@@ -106,8 +109,8 @@ class KernelTask(TaskCode):
         recorded = self._recorded(self._checked_s, data)
 
         def check() -> str | None:
-            try:  # without the context manager torch checks no index of a sparse tensor
-                with recorded, torch.sparse.check_sparse_tensor_invariants():
+            try:  # without the second context torch checks no index of a sparse tensor
+                with recorded, _checked_indices():
                     return _reason(self._check(data, output))
             except OutOfTimeError as error:  # the alarm at the end of the time
                 self._attribute_delay(data, error, time.monotonic() - begin)

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -465,7 +466,8 @@ def test_a_wrong_index_of_a_sparse_tensor_makes_an_output_wrong(
 
     assert task.mismatch(1, right, None) is None
     assert "the output cannot be compared: " in str(task.mismatch(1, wrong, None))
-    assert not torch.sparse.check_sparse_tensor_invariants.is_enabled()
+    invariants: Any = torch.sparse.check_sparse_tensor_invariants
+    assert not invariants.is_enabled()
 
 
 @pytest.mark.parametrize(
@@ -490,10 +492,11 @@ def test_a_check_that_is_slow_only_for_an_output_is_not_the_tasks_fault(
     """A second check had 1.5 s, also where the task's own code takes longer."""
     now = [0.0]
 
-    def takes(seconds: float, error: Exception | None = None) -> None:
+    def takes(seconds: float, result: object) -> object:
         now[0] += seconds
-        if error:
-            raise error
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     late = OutOfTimeError(
         Verdict.TASK_ERROR, "the task's own code took longer than its time limits"
@@ -501,10 +504,10 @@ def test_a_check_that_is_slow_only_for_an_output_is_not_the_tasks_fault(
     task = checking(tmp_path, "return True", "def ref_kernel(data): return 5")
     task.generate(Workload(args={}), 1)
     monkeypatch.setattr("runners.harness.judge.task_code.time.monotonic", lambda: now[0])
-    monkeypatch.setattr(task, "_reference", lambda _: takes(reference_s) or 5)
+    monkeypatch.setattr(task, "_reference", lambda _: takes(reference_s, 5))
     expected = task.expected(1)
     if checked_s is not None:
-        monkeypatch.setattr(task, "_check", lambda *_: takes(checked_s))
+        monkeypatch.setattr(task, "_check", lambda *_: takes(checked_s, result=True))
         assert task.mismatch(1, 5, expected) is None
     monkeypatch.setattr(task, "_check", lambda *_: takes(spent_s, late))
     with pytest.raises(VerdictError) as ruling:

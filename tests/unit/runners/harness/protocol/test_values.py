@@ -1,5 +1,5 @@
 import math
-from collections import ChainMap, UserDict
+from collections import UserDict
 from contextlib import nullcontext
 from types import MappingProxyType
 from typing import Any
@@ -95,7 +95,7 @@ def test_a_scalar_keeps_its_type(value: object) -> None:
         (np.str_("three"), "three"),
         ({np.int64(3): [np.float32(0.5)]}, {3: [0.5]}),
         (MappingProxyType({"b": 1, "a": (2,)}), {"b": 1, "a": (2,)}),
-        (ChainMap({"a": 1}, {"b": UserDict({"c": None})}), {"a": 1, "b": {"c": None}}),
+        (UserDict({"a": [UserDict({"b": None})]}), {"a": [{"b": None}]}),
     ],
     ids=repr,
 )
