@@ -250,7 +250,7 @@ async def _check_constant_answer(
     source = constant_answers.source_answering(solution.source, answer, bench.task.format)
     for where, task in constant_answers.tasks_to_try(bench.task):
         evaluation = await _evaluate(replace(bench, task=task), source, Mode.TEST, report)
-        if evaluation.verdict is not Verdict.WRONG_ANSWER:
+        if evaluation.verdict not in constant_answers.refusals_of(answer):
             words = f"gave {in_words(evaluation)}"
             if evaluation.verdict is Verdict.PASSED:
                 words = f"passes {where}; {constant_answers.advice_for(task)}"

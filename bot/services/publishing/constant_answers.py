@@ -3,9 +3,21 @@
 from collections.abc import Iterator
 
 from runners.contract.task import Grader, Mode, TaskDefinition, TaskFormat, Workload
+from runners.contract.verdict import Verdict
 
-FILLED = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
-"""The values that fill an answer, in Python syntax; integers use -1 instead of NaN."""
+NO_ELEMENTS = "no elements"
+FILLED = {
+    "zeros": "0",
+    "ones": "1",
+    "a constant": "7",
+    "NaN": 'float("nan")',
+    NO_ELEMENTS: "None",
+}
+"""The values that fill an answer, in Python syntax; integers use -1 instead of NaN.
+
+With None it has no elements, in a shape that expands to that of any other answer without elements:
+a check that expands shapes then compares nothing.
+"""
 REPLAY = "its first input"
 """The answer of a model that computes once and then returns a copy of its first result."""
 
@@ -16,6 +28,8 @@ def _overwrite(value):
 
     if isinstance(value, torch.Tensor):
         number = {number}
+        if number is None:
+            return value.new_empty((0, *[1] * value.dim())) if value.numel() else value
         if number != number and not (value.is_floating_point() or value.is_complex()):
             return torch.full_like(value, True if value.dtype == torch.bool else -1)
         return torch.full_like(value, number)
@@ -74,6 +88,15 @@ def answers_for(task_format: TaskFormat) -> tuple[str, ...]:
     """
     replay = (REPLAY,) if task_format is TaskFormat.KERNELBENCH else ()
     return (*FILLED, *replay)
+
+
+def refusals_of(answer: str) -> frozenset[Verdict]:
+    """Return the verdicts that reject an answer.
+
+    A task's own evaluation may also raise an exception at a shape that it does not expect.
+    """
+    own = frozenset((Verdict.CRASHED,)) if answer == NO_ELEMENTS else frozenset[Verdict]()
+    return own | {Verdict.WRONG_ANSWER}
 
 
 def source_answering(source: str, answer: str, task_format: TaskFormat) -> str:

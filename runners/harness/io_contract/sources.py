@@ -19,7 +19,7 @@ from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, other_session, planned
 from runners.harness.protocol import arena, channel, values
-from runners.harness.verdicts import VerdictError
+from runners.harness.verdicts import OutOfTimeError, VerdictError
 
 MAX_INPUT_BYTES = 2 << 30
 """The most bytes that are reserved for an input on a GPU if the output's size is unknown."""
@@ -55,7 +55,7 @@ class SourceProcess:
         All answers to one kind of request have the same structure. The first call is with `public`
         data. Only the code compiled in that call is stored for later candidates.
         """
-        with attribute_to_reference(self.side):
+        with attribute_to_reference(self.side, deadline):
             if kind in self.failures:
                 raise self.failures[kind]
             running = self.running.get(kind)
@@ -128,7 +128,8 @@ def own_session(
 ) -> Iterator[EvaluationSession]:
     """Create a session whose submission is one side's source, with its own builds.
 
-    The source may change its inputs, because its times are not scored.
+    The source may change its inputs, because its times are not scored. The reference's steps are
+    added up as one, because `attributed` asks how long the submission's took.
     """
     reference = contract.reference
     task, source = session.request.task, session.request.source
@@ -137,7 +138,13 @@ def own_session(
         source = reference.source
     task = task.model_copy(update={"mutates_inputs": True})
     with other_session(session, task, source) as own:
-        yield own
+        apart: dict[str, float] = {}
+        try:
+            yield own if side is Side.CUSTOM else replace(own, durations_s=apart)
+        finally:
+            if apart:
+                spent = session.durations_s.get("reference", 0.0) + sum(apart.values())
+                session.durations_s["reference"] = spent
 
 
 def _task_of(task: TaskDefinition, contract: Contract, file_name: str) -> TaskDefinition:
@@ -147,14 +154,19 @@ def _task_of(task: TaskDefinition, contract: Contract, file_name: str) -> TaskDe
 
 
 @contextmanager
-def attribute_to_reference(side: Side) -> Iterator[None]:
-    """Turn a VerdictError of the block into `task_error` if `side` is the reference."""
+def attribute_to_reference(side: Side, end: Deadline | None = None) -> Iterator[None]:
+    """Turn a VerdictError of the block into `task_error` if `side` is the reference.
+
+    If the time of the evaluation, which is over at `end`, is over, it is an OutOfTimeError: the
+    submission may have left the reference too little.
+    """
     try:
         yield
     except VerdictError as error:
         if side is Side.CUSTOM or error.message.startswith(REFERENCE_FAULT):
             raise
         verdict = error.verdict.value.replace("_", " ")
-        raise VerdictError(
+        late = error.verdict is Verdict.TIMED_OUT and end is not None and end.remaining <= 0
+        raise (OutOfTimeError if late else VerdictError)(
             Verdict.TASK_ERROR, f"{REFERENCE_FAULT}: {verdict}: {error.message}"
         ) from error

@@ -312,8 +312,7 @@ def verify(
     Otherwise an output of an unexpected shape could make it use all of the machine's. On a GPU
     there is no such limit, because CUDA reserves more than that.
 
-    Without a reference nothing limits how large an output is, and no signal ends a long call of a
-    library. A child process therefore checks a large output on the CPU, if it can.
+    A child process checks an output whose check may take long, on the CPU and if it can.
     """
     session = candidate.session
 
@@ -329,8 +328,8 @@ def verify(
             candidate.refuse_changes(data, reply)
         candidate.handle.verify_frozen(deadline)
         with limited:
-            apart = expected is None and not session.on_gpu and session.code.may_check_in_child
-            if apart and _is_large(output, data):
+            apart = not session.on_gpu and session.code.may_check_in_child
+            if apart and _may_take_long(output, data, expected):
                 wrong = run_in_child(check, max(0.0, deadline.remaining) + CHECK_S)
             else:
                 wrong = check()
@@ -338,7 +337,24 @@ def verify(
             raise VerdictError(Verdict.WRONG_ANSWER, wrong)
 
 
+def _may_take_long(output: object, data: object, expected: values.Node | None) -> bool:
+    """Whether a check may take long in one call of a library, which no signal ends.
+
+    Nothing limits which numbers a text stands for or, without a reference, how large an output is.
+    """
+    return (expected is None and _is_large(output, data)) or _has_text(output)
+
+
 def _is_large(output: object, data: object) -> bool:
     """Whether an output is so large, compared with its input, that its check may take long."""
     size, usual = (sum(each.nbytes for each in values.leaves(one)) for one in (output, data))
     return size > 2 * usual + USUAL_OUTPUT
+
+
+def _has_text(value: object) -> bool:
+    """Whether a text is in an output, also as the key of a dict."""
+    if isinstance(value, dict):
+        return any(map(_has_text, (*value, *value.values())))
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_text, value))
+    return isinstance(value, str)

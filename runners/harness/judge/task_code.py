@@ -6,7 +6,10 @@ import random
 import resource
 import signal
 import sys
-from collections.abc import Callable
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -29,15 +32,21 @@ from runners.harness.verdicts import (
 )
 from runners.languages import spec_of
 
-_FAULTS = (ImportError, NameError, SyntaxError)
-"""The exceptions that a correct check does not raise, whatever the output is.
+_checked_indices: Any = torch.sparse.check_sparse_tensor_invariants
+"""A context in which torch checks the indices of sparse tensors; it has no type annotations."""
 
-But a check of an empty output may use a variable that only its loop defines (UnboundLocalError).
+_FAULTS = (ImportError, NameError, SyntaxError)
+"""The exceptions that a correct check does not raise itself, whatever the output is.
+
+But a check of an empty output may use a variable that only its loop defines (UnboundLocalError),
+and a library that reads an output as code may raise any of them.
 """
 
 SECOND_CHECK_S = 1.5
 """Seconds in which the reference's own output must be checked to show that the task is not to blame
 for a check that took too long."""
+SLOWER = 4
+"""How many times as long as the task's own code takes is too long because of the output."""
 
 
 class KernelTask(TaskCode):
@@ -47,6 +56,7 @@ class KernelTask(TaskCode):
     """
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         module = reference_module(folder)
         self._generate = reference_function(module, "generate_input")
         self._check = reference_function(module, "check_implementation")
@@ -56,6 +66,10 @@ class KernelTask(TaskCode):
         self._generated: dict[int, tuple[Workload, int]] = {}
         """The `id` of each input -> the workload and seed of the latest one with it. A train has
         many inputs at once."""
+        self._reference_s: dict[str, float] = {}
+        """A workload -> the most seconds that `ref_kernel` took for it."""
+        self._checked_s: dict[str, float] = {}
+        """A workload -> the most seconds of a check of it that ended."""
 
     @override
     def generate(self, workload: Workload, seed: int) -> Any:
@@ -75,9 +89,10 @@ class KernelTask(TaskCode):
         if self._reference is None:
             return None
         reference = self._reference
-        return as_task_error(
-            "ref_kernel", lambda: arena.compact_description(reference(values.clone(data)))
-        )
+        with self._recorded(self._reference_s, data):
+            return as_task_error(
+                "ref_kernel", lambda: arena.compact_description(reference(values.clone(data)))
+            )
 
     @override
     def mismatch(self, data: object, output: object, expected: values.Node | None) -> str | None:
@@ -90,11 +105,15 @@ class KernelTask(TaskCode):
         if shape:
             return shape
 
+        begin = time.monotonic()
+        recorded = self._recorded(self._checked_s, data)
+
         def check() -> str | None:
-            try:
-                return _reason(self._check(data, output))
+            try:  # without the second context torch checks no index of a sparse tensor
+                with recorded, _checked_indices():
+                    return _reason(self._check(data, output))
             except OutOfTimeError as error:  # the alarm at the end of the time
-                self._attribute_delay(data, error)
+                self._attribute_delay(data, error, time.monotonic() - begin)
             except (VerdictError, MachineError):
                 raise
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a check may raise any type
@@ -112,22 +131,57 @@ class KernelTask(TaskCode):
         seen = "reference.py" in request.task.shared_files
         return None if seen else REFERENCE_KERNEL.format("ref_kernel")
 
-    def _attribute_delay(self, data: object, error: OutOfTimeError) -> NoReturn:
-        """Raise `timed_out` if the reference's own output is checked in time, else the `error`."""
+    @contextmanager
+    def _recorded(self, seconds: dict[str, float], data: object) -> Iterator[None]:
+        """Record how long the block takes for the input's workload, unless it raises."""
+        begin = time.monotonic()
+        yield
+        spec = self._spec_of(data)
+        seconds[spec] = max(seconds.get(spec, 0.0), time.monotonic() - begin)
+
+    def _spec_of(self, data: object) -> str:
+        workload, _ = self._generated.get(id(data), (None, 0))
+        return "" if workload is None else workload.spec
+
+    def _attribute_delay(self, data: object, error: OutOfTimeError, spent_s: float) -> NoReturn:
+        """Raise `timed_out` if a check that took `spent_s` was slow because of the output.
+
+        Otherwise raise the `error`.
+        """
+        if not self._was_slowed(data, spent_s) and not self._checks_reference_in_time(data, error):
+            raise error
+        message = "the time limit passed while the task's code checked the output"
+        raise VerdictError(Verdict.TIMED_OUT, message) from error
+
+    def _was_slowed(self, data: object, spent_s: float) -> bool:
+        """Whether the task's code took much less time for the same workload before.
+
+        That is a check of another output or, if a second check could not end because of it, the
+        reference.
+        """
+        spec = self._spec_of(data)
+        checked_s = self._checked_s.get(spec)
+        if checked_s is not None:
+            return checked_s <= SECOND_CHECK_S or spent_s > SLOWER * checked_s
+        reference_s = self._reference_s.get(spec, 0.0)
+        return 2 * reference_s > SECOND_CHECK_S and spent_s > SLOWER * reference_s
+
+    def _checks_reference_in_time(self, data: object, error: OutOfTimeError) -> bool:
+        """Whether the reference's own output is checked within `SECOND_CHECK_S`."""
         signal.setitimer(signal.ITIMER_REAL, SECOND_CHECK_S)
         try:
             self._try_check(data, error)
         except Exception:  # noqa: BLE001 - the second alarm, or what the task's code raises
-            raise error from None
+            return False
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        message = "the time limit passed while the task's code checked the output"
-        raise VerdictError(Verdict.TIMED_OUT, message) from error
+        return True
 
     def _try_check(self, data: object, error: BaseException) -> None:
         """Run the check on the reference's output; its exceptions pass through.
 
-        Without a reference, the `error` for another output is raised if it is one of `_FAULTS`.
+        Without a reference, the `error` for another output is raised if it is one of `_FAULTS` and
+        comes from one of the task's own files.
         No limit on memory applies: the failed check may still hold nearly as much as is allowed.
         """
         lift_memory_limit()
@@ -135,8 +189,20 @@ class KernelTask(TaskCode):
             data = self.generate(*generated)  # the failed check may have changed it
         if self._reference is not None:
             _reason(self._check(data, self._reference(values.clone(data))))
-        elif isinstance(error, _FAULTS) and not isinstance(error, UnboundLocalError):
+        elif _is_fault(error) and Path(_file_at_fault(error)).is_relative_to(self._folder):
             raise error
+
+
+def _is_fault(error: BaseException) -> bool:
+    return isinstance(error, _FAULTS) and not isinstance(error, UnboundLocalError)
+
+
+def _file_at_fault(error: BaseException) -> str:
+    """Return the file that raised an exception, or that a SyntaxError is about; "" if unknown."""
+    if isinstance(error, SyntaxError):
+        return error.filename or ""
+    frames = traceback.extract_tb(error.__traceback__)
+    return frames[-1].filename if frames else ""
 
 
 def lift_memory_limit() -> None:

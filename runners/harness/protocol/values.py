@@ -4,8 +4,9 @@ Judge and candidate exchange these. A candidate's descriptions are validated and
 """
 
 import math
-from collections.abc import Callable
-from typing import Annotated, Any, Literal, Self
+import sys
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import torch
 from pydantic import Field, TypeAdapter, model_validator
@@ -128,7 +129,7 @@ Fetch = Callable[[TensorNode], torch.Tensor]
 
 
 class UndescribableError(TypeError):
-    """A value that is not a nested structure of tensors, lists, tuples, dicts and scalars."""
+    """A value that is not a nested structure of tensors, lists, tuples, mappings and scalars."""
 
 
 DEPTH = 32
@@ -138,7 +139,8 @@ DEPTH = 32
 def describe(value: object, place: Place, *, keys_sorted: bool = False) -> Node:
     """Describe a nested value; `place` is called for each tensor in order and returns its node.
 
-    Dicts are traversed in the order of their keys if `keys_sorted`, otherwise in their own order.
+    Mappings become dicts, and numpy's scalars Python's. Dicts are traversed in the order of their
+    keys if `keys_sorted`, otherwise in their own order.
     UndescribableError if a part of the value cannot be described.
     """
     return _NODE.validate_python(fields(value, place, keys_sorted=keys_sorted))
@@ -165,7 +167,7 @@ def fields(
     if isinstance(value, (list, tuple)):
         kind = "list" if isinstance(value, list) else "tuple"
         return {"kind": kind, "items": tuple(map(inner, value))}
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         named = [(_key(key), item) for key, item in value.items()]
         pairs = sorted(named, key=key_order) if keys_sorted else named
         return {"kind": "dict", "items": tuple((key, inner(item)) for key, item in pairs)}
@@ -184,17 +186,38 @@ def _check_depth(depth: int) -> None:
 
 
 def _key(key: object) -> str | int:
+    key = _plain(key)
     if isinstance(key, (str, int)):
-        return key
+        return _transferable(key)
     raise UndescribableError(f"a dict key of type {type(key).__name__}")
 
 
 def _fields_of_scalar(value: object) -> dict[str, object]:
+    value = _plain(value)
     if isinstance(value, float):
         return {"kind": "float", "value": value.hex()}
     if value is None or isinstance(value, (bool, int, str)):
-        return {"kind": "scalar", "value": value}
+        return {"kind": "scalar", "value": _transferable(value)}
     raise UndescribableError(f"a value of type {type(value).__name__}")
+
+
+def _plain(value: object) -> object:
+    """Return Python's own value for a scalar of numpy, which a program may not have imported."""
+    numpy = sys.modules.get("numpy")
+    return value.item() if numpy and isinstance(value, numpy.generic) else value
+
+
+_T = TypeVar("_T")
+
+
+def _transferable(value: _T) -> _T:
+    """Return the value; UndescribableError if it is a text that is not Unicode."""
+    try:
+        if isinstance(value, str) and not value.isascii():
+            value.encode()
+    except UnicodeEncodeError:
+        raise UndescribableError("a text with lone surrogates, which JSON cannot have") from None
+    return value
 
 
 def restore(node: Node, fetch: Fetch) -> Any:  # noqa: ANN401 - the value's type is the node's
@@ -237,7 +260,7 @@ def leaves(value: object) -> tuple[torch.Tensor, ...]:
         return (value,)
     if isinstance(value, (list, tuple)):
         return tuple(tensor for item in value for tensor in leaves(item))
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return tuple(tensor for item in value.values() for tensor in leaves(item))
     return ()
 
@@ -322,6 +345,6 @@ def clone(value: Any) -> Any:  # noqa: ANN401 - the same type
         return [clone(item) for item in value]
     if isinstance(value, tuple):
         return tuple(clone(item) for item in value)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: clone(item) for key, item in value.items()}
     return value

@@ -65,7 +65,7 @@ async def test_a_sound_task_is_ok_and_everything_of_it_was_run() -> None:
     report = await report_on(runner=runner)
     assert report.ok
     assert report.was_run
-    assert sorted(mode for mode, _ in runner.modes) == ["ranked"] * 3 + ["test"] * 8
+    assert sorted(mode for mode, _ in runner.modes) == ["ranked"] * 3 + ["test"] * 10
 
 
 TWO_BENCHMARKS = scaffold("double")["task.yml"].replace(
@@ -77,7 +77,7 @@ async def test_benchmarks_that_are_not_ranked_by_are_run_too() -> None:
     runner = DiscerningRunner(create())
     report = await report_on({"task.yml": TWO_BENCHMARKS}, runner=runner)
     assert sorted(mode for mode, _ in runner.modes) == (
-        ["benchmark"] + ["ranked"] * 3 + ["test"] * 8
+        ["benchmark"] + ["ranked"] * 3 + ["test"] * 10
     )
     assert any("passes every benchmark" in each.message for each in report.findings)
     every = DiscerningRunner(create())
@@ -113,7 +113,7 @@ async def test_each_gpu_type_is_checked_by_the_runner_that_can() -> None:
     assert [(each.gpu, each.was_run) for each in reports] == [
         ("CPU", True), ("H100", True), ("L4", False),
     ]  # fmt: skip
-    assert len(cpu.modes) == len(gpu.modes) == 11
+    assert len(cpu.modes) == len(gpu.modes) == 13
 
 
 class _Meeting(DiscerningRunner):
@@ -223,7 +223,13 @@ async def test_a_template_that_no_board_would_take_in_is_an_error(template: str,
 
 @pytest.mark.parametrize(
     ("number", "answer"),
-    [("0", "zeros"), ("1", "ones"), ("7", "a constant"), ('float("nan")', "NaN")],
+    [
+        ("0", "zeros"),
+        ("1", "ones"),
+        ("7", "a constant"),
+        ('float("nan")', "NaN"),
+        ("None", "no elements"),
+    ],
 )
 async def test_a_degenerate_answer_that_passes_is_an_error(number: str, answer: str) -> None:
     report = await report_on(runner=DiscerningRunner(create(), passes=number))
@@ -372,6 +378,13 @@ async def test_a_degenerate_answer_that_ends_otherwise_is_an_error() -> None:
         {"solutions/correct/torch_add.py": source}, runner=DiscerningRunner(create(), passes="0")
     )
     assert ("task.yml", "an answer of zeros gave crashed") in errors(report)
+
+
+async def test_an_answer_without_elements_may_make_an_evaluation_raise() -> None:
+    source = "# fake: verdict=crashed\n"
+    runner = DiscerningRunner(create(), passes="None")
+    report = await report_on({"solutions/correct/torch_add.py": source}, runner=runner)
+    assert not any("no elements" in message for _, message in errors(report))
 
 
 async def test_whoever_watches_sees_each_run_wait_move_and_end() -> None:

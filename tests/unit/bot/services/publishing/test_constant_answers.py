@@ -23,6 +23,7 @@ import torch
 def custom_kernel(data):
     return {"a": data + 1, "b": [data.long(), (data > 1,)], "c": "text"}
 """
+ECHO = "def custom_kernel(data):\n    return data\n"
 
 
 def answer(name: str) -> dict[str, Any]:
@@ -48,8 +49,20 @@ def test_nan_becomes_minus_one_where_there_is_no_nan() -> None:
     assert found["b"][0].tolist() == [-1] * 3
 
 
-def test_there_are_four_degenerate_answers() -> None:
-    assert set(FILLED) == {"zeros", "ones", "a constant", "NaN"}
+def test_an_answer_without_elements_is_close_to_any_other_if_shapes_are_expanded() -> None:
+    found, right = answer("no elements"), torch.arange(3.0) + 1
+    assert (found["a"].numel(), found["a"].dtype) == (0, torch.float32)
+    assert found["b"][0].dtype == torch.int64
+    for wanted in (right, right[:, None], right[None], right[0]):
+        space: dict[str, Any] = {}
+        exec(source_answering(ECHO, "no elements", TaskFormat.KERNEL), space)  # noqa: S102 - ours
+        empty = space["custom_kernel"](wanted)
+        assert empty.numel() == 0
+        assert torch.allclose(empty, wanted)
+
+
+def test_there_are_five_degenerate_answers() -> None:
+    assert set(FILLED) == {"zeros", "ones", "a constant", "NaN", "no elements"}
 
 
 def test_a_models_output_is_filled_too() -> None:

@@ -294,7 +294,12 @@ def test_a_message_that_is_no_unicode_is_sent_all_the_same(judge: Judge) -> None
 
 @pytest.mark.parametrize(
     ("output", "words"),
-    [(None, "returned nothing"), ({1}, "type set"), (torch.eye(2).to_sparse(), "layout")],
+    [
+        (None, "returned nothing"),
+        ({1}, "type set"),
+        (torch.eye(2).to_sparse(), "layout"),
+        (["caf\udce9"], "the output is or contains a text with lone surrogates"),
+    ],
 )
 def test_an_output_that_is_no_structure_is_invalid(
     judge: Judge, output: object, words: str

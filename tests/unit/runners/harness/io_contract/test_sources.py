@@ -5,13 +5,13 @@ import pytest
 from bot.web.compat.evaluation_server.requests import Request
 from bot.web.compat.evaluation_server.translate import order_of
 from runners.contract.evaluation import Evaluation
-from runners.contract.io_contract import Side
+from runners.contract.io_contract import CONTRACT, Contract, Side
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.io_contract.sources import SourceProcess, attribute_to_reference
-from runners.harness.verdicts import VerdictError
-from tests.doubles.ioing import ADD, MODEL, PAIR, compare, evaluate, kernel
+from runners.harness.io_contract.sources import SourceProcess, attribute_to_reference, own_session
+from runners.harness.verdicts import OutOfTimeError, VerdictError
+from tests.doubles.ioing import ADD, MODEL, PAIR, TRIPLE, compare, evaluate, kernel
 from tests.doubles.judging import make_judging
 from tests.unit.runners.harness.conftest import Judge, Sit
 
@@ -29,6 +29,46 @@ def test_a_reference_is_blamed_for_what_falls_in_its_turn() -> None:
         raise caught.value
     with pytest.raises(VerdictError, match=r"^too long$"), attribute_to_reference(Side.CUSTOM):
         raise VerdictError(Verdict.TIMED_OUT, "too long")
+
+
+@pytest.mark.parametrize(("left_s", "late"), [(-1, True), (60, False)])
+def test_a_reference_has_too_little_time_only_if_the_whole_is_over(
+    left_s: float, *, late: bool
+) -> None:
+    end = Deadline.after(left_s)
+    with pytest.raises(VerdictError) as caught, attribute_to_reference(Side.REFERENCE, end):
+        raise VerdictError(Verdict.TIMED_OUT, "too long")
+    assert isinstance(caught.value, OutOfTimeError) is late
+    with pytest.raises(VerdictError) as caught, attribute_to_reference(Side.REFERENCE, end):
+        raise VerdictError(Verdict.CRASHED, "an exception")
+    assert not isinstance(caught.value, OutOfTimeError)
+
+
+SLEEPING = "import time\ndef go(x, y, out):\n    time.sleep({})\n    out.copy_(x + y)\n"
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.6, Verdict.TIMED_OUT), (0.0, Verdict.TASK_ERROR)]
+)
+def test_who_used_up_the_time_is_to_blame_if_the_reference_has_too_little(
+    judge: Judge, share: float, verdict: Verdict
+) -> None:
+    endless = kernel(SLEEPING.format(60), "multi_kernel", TRIPLE, entry_point="go")
+    limit_s = order_of(compare(ref=endless, timeout=8)).request("unit").task.test_timeout
+    late = kernel(SLEEPING.format(share * limit_s), "multi_kernel", TRIPLE, entry_point="go")
+    found = judged(judge, compare(late, endless, timeout=8))
+    assert found.verdict is verdict, found.message
+
+
+def test_the_references_time_is_not_the_submissions(sit: Sit) -> None:
+    request = order_of(compare()).request("unit")
+    session = replace(sit(make_judging()), request=request)
+    contract = Contract.model_validate_json(request.task.files[CONTRACT])
+    with own_session(session, contract, Side.REFERENCE) as own:
+        own.durations_s["run"] = 5.0
+    assert session.durations_s == {"reference": 5.0}
+    with own_session(session, contract, Side.CUSTOM) as own:
+        assert own.durations_s is session.durations_s
 
 
 def test_what_has_fallen_on_public_data_is_not_tried_again_for_as_long(

@@ -51,11 +51,15 @@ def test_a_changed_input_is_refused_unless_the_task_allows_it(sit: Sit) -> None:
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
 
 
-def test_without_a_reference_the_check_of_a_large_output_ends_with_the_time(
-    sit: Sit, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "output", ["torch.zeros(1 << 20)", "[data[0], ('1e900000000', 2)]", "{'1e900000000': data[0]}"]
+)
+def test_the_check_of_a_large_output_or_a_text_ends_with_the_time(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, output: str
 ) -> None:
+    """No signal ends a long call of a library, or of Python with a large number."""
     monkeypatch.setattr(host_candidate, "CHECK_S", -10.0)
-    source = "import torch\ndef custom_kernel(data):\n    return torch.zeros(1 << 20)\n"
+    source = f"import torch\ndef custom_kernel(data):\n    return {output}\n"
 
     with pytest.raises(VerdictError, match="checked the output") as ruling:
         checked(sit, source)

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from runners.harness.judge.task_code import KernelTask, seed_generators
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.values import ScalarNode
 from runners.harness.supervision.process import memory_limited
-from runners.harness.verdicts import MachineError, VerdictError
+from runners.harness.verdicts import MachineError, OutOfTimeError, VerdictError
 from tests.doubles.judging import SORT, make_sort_task
 
 WORKLOAD = Workload(args={"size": 8, "seed": 1})
@@ -308,6 +309,33 @@ def test_without_a_reference_a_name_that_does_not_exist_is_the_tasks_fault(
 
 
 @pytest.mark.parametrize(
+    ("body", "kind"),
+    [("import no_such_module", "ModuleNotFoundError"), ("import beside", "SyntaxError")],
+)
+def test_without_a_reference_a_failed_import_is_the_tasks_fault(
+    tmp_path: Path, body: str, kind: str
+) -> None:
+    (tmp_path / "beside.py").write_text("def f(:\n")
+    with pytest.raises(VerdictError, match=f"check_implementation failed: {kind}"):
+        checking(tmp_path, body).mismatch(1, 5, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("return __import__('ast').literal_eval(output) == [1]", "["),
+        ("return eval(output, {}) == 1", "unknown"),
+        ("return __import__('importlib').import_module(output) is None", "no_such_module"),
+    ],
+)
+def test_without_a_reference_a_text_that_cannot_be_read_as_code_is_wrong(
+    tmp_path: Path, body: str, text: str
+) -> None:
+    wrong = checking(tmp_path, body).mismatch(1, text, None)
+    assert "the output cannot be compared: " in str(wrong)
+
+
+@pytest.mark.parametrize(
     "error", [VerdictError(Verdict.TASK_ERROR, "the time is over"), MachineError("late")]
 )
 def test_the_end_of_the_time_in_a_check_is_not_the_outputs_fault(
@@ -414,3 +442,74 @@ def test_a_failed_check_that_holds_the_memory_allowed_does_not_blame_the_task(
 
     with memory_limited(kept + kept // 2):
         assert "AssertionError" in (task.mismatch(1, 2, None) or "")
+
+
+@pytest.mark.filterwarnings("ignore:Sparse .* tensor support is in beta")
+@pytest.mark.parametrize(
+    ("made", "rows", "shape"),
+    [
+        ("sparse_coo_tensor(torch.stack(output[:2]), output[2], (1, 1))", [0], (1,)),
+        ("sparse_csr_tensor(*output, (1, 1))", [0, 1], (1,)),
+        ("sparse_csc_tensor(*output, (1, 1))", [0, 1], (1,)),
+        ("sparse_bsr_tensor(*output, (1, 1))", [0, 1], (1, 1, 1)),
+        ("sparse_bsc_tensor(*output, (1, 1))", [0, 1], (1, 1, 1)),
+    ],
+)
+def test_a_wrong_index_of_a_sparse_tensor_makes_an_output_wrong(
+    tmp_path: Path, made: str, rows: list[int], shape: tuple[int, ...]
+) -> None:
+    """Torch checks the indices only if it is told to, and otherwise reads and writes elsewhere."""
+    task = checking(tmp_path, f"return torch.{made} is not None", "import torch\n")
+    right, wrong = (
+        (torch.tensor(rows), torch.tensor([column]), torch.ones(shape)) for column in (0, 1 << 30)
+    )
+
+    assert task.mismatch(1, right, None) is None
+    assert "the output cannot be compared: " in str(task.mismatch(1, wrong, None))
+    invariants: Any = torch.sparse.check_sparse_tensor_invariants
+    assert not invariants.is_enabled()
+
+
+@pytest.mark.parametrize(
+    ("checked_s", "reference_s", "spent_s", "verdict"),
+    [
+        (0.2, 0.0, 9.0, Verdict.TIMED_OUT),
+        (3.0, 0.0, 15.0, Verdict.TIMED_OUT),
+        (3.0, 0.0, 9.0, Verdict.TASK_ERROR),
+        (None, 2.0, 15.0, Verdict.TIMED_OUT),
+        (None, 2.0, 7.0, Verdict.TASK_ERROR),
+        (None, 0.1, 15.0, Verdict.TASK_ERROR),
+    ],
+)
+def test_a_check_that_is_slow_only_for_an_output_is_not_the_tasks_fault(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    checked_s: float | None,
+    reference_s: float,
+    spent_s: float,
+    verdict: Verdict,
+) -> None:
+    """A second check had 1.5 s, also where the task's own code takes longer."""
+    now = [0.0]
+
+    def takes(seconds: float, result: object) -> object:
+        now[0] += seconds
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    late = OutOfTimeError(
+        Verdict.TASK_ERROR, "the task's own code took longer than its time limits"
+    )
+    task = checking(tmp_path, "return True", "def ref_kernel(data): return 5")
+    task.generate(Workload(args={}), 1)
+    monkeypatch.setattr("runners.harness.judge.task_code.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(task, "_reference", lambda _: takes(reference_s, 5))
+    expected = task.expected(1)
+    if checked_s is not None:
+        monkeypatch.setattr(task, "_check", lambda *_: takes(checked_s, result=True))
+        assert task.mismatch(1, 5, expected) is None
+    monkeypatch.setattr(task, "_check", lambda *_: takes(spent_s, late))
+    with pytest.raises(VerdictError) as ruling:
+        task.mismatch(1, 6, expected)
+    assert ruling.value.verdict is verdict

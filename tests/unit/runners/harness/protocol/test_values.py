@@ -1,7 +1,10 @@
 import math
+from collections import UserDict
 from contextlib import nullcontext
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -81,6 +84,33 @@ def test_a_scalar_keeps_its_type(value: object) -> None:
     assert type(travelled(value)) is type(value)
 
 
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.int64(3), 3),
+        (np.uint8(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.float64(0.5), 0.5),
+        (np.bool_(1), True),
+        (np.str_("three"), "three"),
+        ({np.int64(3): [np.float32(0.5)]}, {3: [0.5]}),
+        (MappingProxyType({"b": 1, "a": (2,)}), {"b": 1, "a": (2,)}),
+        (UserDict({"a": [UserDict({"b": None})]}), {"a": [{"b": None}]}),
+    ],
+    ids=repr,
+)
+def test_scalars_of_numpy_and_mappings_become_pythons_own(value: object, plain: object) -> None:
+    found = travelled(value)
+    assert found == plain
+    assert type(found) is type(plain)
+
+
+def test_the_tensors_of_a_mapping_are_found_and_copied() -> None:
+    value = MappingProxyType({"a": torch.ones(1), "b": [torch.zeros(2)]})
+    assert len(leaves(value)) == len(tensors(node_of(value))) == 2
+    assert clone(value)["a"] is not value["a"]
+
+
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
 def test_every_known_type_keeps_its_name(dtype: torch.dtype) -> None:
     found = node_of(torch.zeros(2, dtype=dtype))
@@ -136,7 +166,16 @@ def test_an_empty_tensor_reaches_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("value", "why"),
-    [({1, 2}, "set"), ([object()], "object"), ({(1,): 2}, "dict key"), ({"a": 1j}, "complex")],
+    [
+        ({1, 2}, "set"),
+        ([object()], "object"),
+        ({(1,): 2}, "dict key"),
+        ({"a": 1j}, "complex"),
+        (np.ones(1), "ndarray"),
+        (np.complex64(1), "complex"),
+        ("caf\udce9", "^a text with lone surrogates"),
+        ({"\udce9": 1}, "^a text with lone surrogates"),
+    ],
 )
 def test_what_is_no_structure_of_tensors_is_refused(value: object, why: str) -> None:
     with pytest.raises(UndescribableError, match=why):
