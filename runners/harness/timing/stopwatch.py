@@ -12,7 +12,7 @@ from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import TimeBudget
-from runners.harness.judge import checks
+from runners.harness.judge.checks import difference, refuse_new_processes
 from runners.harness.judge.host_candidate import CORES, HostCandidate, verify
 from runners.harness.judge.pool import CandidatePool, fresh_candidate
 from runners.harness.judge.session import EvaluationSession, planned
@@ -68,8 +68,18 @@ class WorkloadTimer(WorkloadCalls):
             self.pool.begin(self._candidates_needed(1, 0))
 
     def reserve(self) -> None:
-        """Decide how many places for trains the candidates have; call it before any starts."""
-        plans = self.plan, planned(self._fresh_input())
+        """Decide how many places for trains the candidates have; call it before any starts.
+
+        If the structure of an output depends on the input's values there are none, because all
+        outputs of a train share one. An output may then be as large as one of unknown structure.
+        """
+        data = self._fresh_input()
+        if self.expected is not None and self.session.on_gpu:
+            self.varies = bool(difference(self.expected, self.session.code.expected(data)))
+        if self.varies:
+            self.pool.expected = None
+            return
+        plans = self.plan, planned(data)
         self.pool.places = self.trains.reserve(plans, self.expected, STARTS_MOST)
 
     def measure(self, budget: TimeBudget, report: Callable[[int], None]) -> Measurement:
@@ -255,7 +265,7 @@ class WorkloadTimer(WorkloadCalls):
         with self.samples.measure_sampling():
             while self.samples.needs_more(result, until):
                 self._sample(candidate, calibrator, result, trusted=False)
-                checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
+                refuse_new_processes(known_processes, candidate.handle.process.descendants)
         if result.claimed and self.trains.fits(median(result.claims), result.bound):
             self.trains.run(candidate, result, overhead)
         return result
