@@ -8,7 +8,7 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -106,6 +106,8 @@ class CandidateProcess:
         """Whether it may run between requests, because no submitted code is in it."""
         self.descendants: tuple[int, ...] = ()
         """The descendants at the last freeze."""
+        self.halted: set[int] = set()
+        """The processes that the last freeze stopped; others had stopped by themselves."""
         self.stopped: frozenset[int] = frozenset()
         """The processes that were stopped, not exiting, when all were frozen."""
         self.used_at: dict[int, int] = {}
@@ -122,6 +124,7 @@ class CandidateProcess:
         """
         if self.frozen or self.may_run:
             return time.perf_counter_ns()
+        self.halted.clear()
         _stop_threads(self.pid)
         self._await_stop()
         end = time.perf_counter_ns()
@@ -142,9 +145,13 @@ class CandidateProcess:
                 continue
             if waited > STOP_S:
                 raise CandidateRanError("a thread did not stop")
-            for pid in (self.pid, *descendants(self.pid)):  # one of them may resume another
-                _stop_threads(pid)
+            self._halt((self.pid, *descendants(self.pid)))  # one of them may resume another
             select.select([], [], [], 1e-3)
+
+    def _halt(self, pids: Iterable[int]) -> None:
+        for pid in pids:
+            _stop_threads(pid)
+            self.halted.add(pid)
 
     def _event(self, events: int) -> bool:
         """Whether the process was stopped or resumed since the last call.
@@ -178,8 +185,7 @@ class CandidateProcess:
                 self.used_at = used
                 return end
             seen, end = used, time.perf_counter_ns()
-            for pid in running:
-                _stop_threads(pid)
+            self._halt(running)
             if running:
                 select.select([], [], [], 50e-6)
         raise CandidateRanError("a process that it started did not stop")
@@ -209,13 +215,16 @@ class CandidateProcess:
         return cpu_ns(self.pid)
 
     def resume(self) -> None:
-        """Resume the process and its descendants; CandidateRanError if they ran while frozen."""
+        """Resume the process and its descendants; CandidateRanError if they ran while frozen.
+
+        Those that had stopped by themselves stay stopped.
+        """
         if not self.frozen:
             return
         self.verify_frozen()
         self.frozen = False
         signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
-        for pid in self.descendants:
+        for pid in self.halted.intersection(self.descendants):
             try:
                 os.kill(pid, signal.SIGCONT)
             except ProcessLookupError:

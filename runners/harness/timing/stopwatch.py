@@ -249,10 +249,11 @@ class WorkloadTimer(WorkloadCalls):
         result = self._begin_round(candidate, calibrator)
         with self.session.record_duration("build"):
             candidate.build(self.deadline)
+        process, known_processes = candidate.handle.process, frozenset[int]()
         for _ in range(WARM_UPS):
             self._call(candidate)
+            known_processes = max(known_processes, frozenset(process.descendants), key=len)
         rehearsed = self._rehearse(candidate) if self.session.on_gpu else []
-        known_processes = frozenset(candidate.handle.process.descendants)
         result.could_train = self.trains.current is not None
         short = candidate.ahead and self.trains.fits_rehearsal(rehearsed, result)
 
@@ -265,7 +266,7 @@ class WorkloadTimer(WorkloadCalls):
         with self.samples.measure_sampling():
             while self.samples.needs_more(result, until):
                 self._sample(candidate, calibrator, result, trusted=False)
-                refuse_new_processes(known_processes, candidate.handle.process.descendants)
+                refuse_new_processes(known_processes, process.descendants)
         if result.claimed and self.trains.fits(median(result.claims), result.bound):
             self.trains.run(candidate, result, overhead)
         return result

@@ -181,6 +181,25 @@ def test_children_stand_still_go_on_and_die_with_their_parent(started: Started) 
     assert not running(child)
 
 
+@pytest.mark.parametrize("started", [FAMILY], indirect=True)
+def test_a_child_that_had_stopped_by_itself_stays_stopped(started: Started) -> None:
+    (child,) = descendants(started.subject.pid)
+    os.kill(child, signal.SIGSTOP)
+    wait_until(lambda: states(child) == {"T"})
+
+    for _ in range(2):
+        started.subject.freeze()
+        assert started.subject.descendants == (child,)
+        started.subject.resume()
+        assert states(child) == {"T"}
+
+    os.kill(child, signal.SIGCONT)
+    wait_until(lambda: states(child) != {"T"})
+    started.subject.freeze()
+    started.subject.resume()
+    assert states(child) != {"T"}
+
+
 @pytest.mark.parametrize("started", [HOLDING], indirect=True)
 def test_memory_is_read_at_the_strides_that_are_named(started: Started) -> None:
     node = TensorNode(dtype="float32", shape=(2, 3), stride=(1, 2), address=int(started.word))
