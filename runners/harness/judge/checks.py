@@ -6,6 +6,7 @@ import select
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Thread
 
 import torch
@@ -133,12 +134,26 @@ def refuse_other_program(process: CandidateProcess) -> None:
 
 
 def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:
-    """Refuse a timed call that left processes which did not exist after the warm-up."""
-    new = frozenset(now) - before
-    if new:
-        count = len(new)
+    """Refuse a timed call after which more processes exist than after the warm-up.
+
+    A pool may replace its workers, which are frozen like those before them. Python starts its
+    resource tracker when it first needs it, so one of these does not count.
+    """
+    count = len(now) - len(before)
+    if count > 0 and any(map(_is_resource_tracker, frozenset(now) - before)):
+        count -= 1
+    if count > 0:
         what = "a process" if count == 1 else f"{count} processes"
         raise VerdictError(Verdict.DISALLOWED, f"the kernel left {what} running after its call")
+
+
+def _is_resource_tracker(pid: int) -> bool:
+    """Whether a process has the command line of Python's resource tracker; any process may."""
+    try:
+        with Path(f"/proc/{pid}/cmdline").open("rb") as line:
+            return b"multiprocessing.resource_tracker" in line.read(4096)
+    except OSError:
+        return False
 
 
 TEXT_MOST = 4000

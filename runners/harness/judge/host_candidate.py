@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cache
 from typing import Any
 
 import torch
@@ -25,9 +24,10 @@ from runners.harness.judge.checks import (
 )
 from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
-from runners.harness.protocol.arena import Arena, Plan, view
+from runners.harness.protocol.arena import Arena, Plan, flush_caches, view
+from runners.harness.sandbox.syscalls import memory_limited
 from runners.harness.supervision.handle import CandidateHandle
-from runners.harness.supervision.process import ProcessGoneError, UnreadableError, memory_limited
+from runners.harness.supervision.process import ProcessGoneError, UnreadableError
 from runners.harness.verdicts import VerdictError, error_of_exit
 from runners.languages import Recipe
 
@@ -41,20 +41,6 @@ def threads_of(limits: Limits, *, gpu: bool) -> int:
     The limit on processes also counts threads, and the submission and the CUDA driver start more.
     """
     return min(CORES, limits.processes // (4 if gpu else 2))
-
-
-FLUSH_BYTES = 32 << 20
-"""Bytes that the judge writes before a call, so that the CPU's caches have nothing that it uses."""
-
-
-@cache
-def _flushed() -> torch.Tensor:
-    return torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
-
-
-def flush_caches() -> None:
-    """Flush the CPU's caches; the candidate must be frozen, or it could fill them again."""
-    _flushed().add_(1)
 
 
 ECHO = channel.encode(channel.CandidateRequest(operation=channel.Operation.ECHO))

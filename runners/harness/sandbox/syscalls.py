@@ -3,12 +3,15 @@
 import ctypes
 import fcntl
 import os
+import resource
 import socket
 import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from runners.harness.sandbox.process_limits import data_bytes
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -228,3 +231,19 @@ def new_memory_zeroed() -> Iterator[None]:
         yield
     finally:
         _LIBC.mallopt(_M_PERTURB, 0)
+
+
+@contextmanager
+def memory_limited(more: int) -> Iterator[None]:
+    """Limit this process, in this block, to `more` bytes beyond what it uses now.
+
+    A larger allocation fails with RuntimeError in torch, and with MemoryError elsewhere.
+    """
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    most = data_bytes() + more
+    finite = [each for each in (most, *before) if each != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(finite), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)

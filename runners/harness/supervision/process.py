@@ -4,18 +4,15 @@ import ctypes
 import errno
 import os
 import re
-import resource
 import select
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import torch
 
 from runners.harness.protocol.values import DTYPES, TensorNode, bits
-from runners.harness.sandbox import process_limits
 from runners.harness.sandbox.charged_memory import MAPS_MOST
 from runners.harness.sandbox.process_limits import kill_tree
 from runners.harness.verdicts import too_much_printed
@@ -69,22 +66,6 @@ def adopt_orphans() -> None:
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-@contextmanager
-def memory_limited(more: int) -> Iterator[None]:
-    """Limit this process, in this block, to `more` bytes beyond what it uses now.
-
-    A larger allocation fails with RuntimeError in torch, and with MemoryError elsewhere.
-    """
-    before = resource.getrlimit(resource.RLIMIT_DATA)
-    most = process_limits.data_bytes() + more
-    finite = [each for each in (most, *before) if each != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min(finite), before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, before)
-
-
 def _stop_threads(pid: int) -> None:
     # One signal per thread: a stop signal to the process takes effect only when the thread that
     # received it is scheduled, and a busy thread continues for milliseconds.
@@ -107,6 +88,8 @@ class CandidateProcess:
         """Whether it may run between requests, because no submitted code is in it."""
         self.descendants: tuple[int, ...] = ()
         """The descendants at the last freeze."""
+        self.halted: set[int] = set()
+        """The processes that the last freeze stopped; others had stopped by themselves."""
         self.stopped: frozenset[int] = frozenset()
         """The processes that were stopped, not exiting, when all were frozen."""
         self.used_at: dict[int, int] = {}
@@ -123,6 +106,7 @@ class CandidateProcess:
         """
         if self.frozen or self.may_run:
             return time.perf_counter_ns()
+        self.halted.clear()
         _stop_threads(self.pid)
         self._await_stop()
         end = time.perf_counter_ns()
@@ -143,9 +127,13 @@ class CandidateProcess:
                 continue
             if waited > STOP_S:
                 raise CandidateRanError("a thread did not stop")
-            for pid in (self.pid, *descendants(self.pid)):  # one of them may resume another
-                _stop_threads(pid)
+            self._halt((self.pid, *descendants(self.pid)))  # one of them may resume another
             select.select([], [], [], 1e-3)
+
+    def _halt(self, pids: Iterable[int]) -> None:
+        for pid in pids:
+            _stop_threads(pid)
+            self.halted.add(pid)
 
     def _event(self, events: int) -> bool:
         """Whether the process was stopped or resumed since the last call.
@@ -179,8 +167,7 @@ class CandidateProcess:
                 self.used_at = used
                 return end
             seen, end = used, time.perf_counter_ns()
-            for pid in running:
-                _stop_threads(pid)
+            self._halt(running)
             if running:
                 select.select([], [], [], 50e-6)
         raise CandidateRanError("a process that it started did not stop")
@@ -214,13 +201,16 @@ class CandidateProcess:
         return image_of(self.pid) not in {self._image, ()}
 
     def resume(self) -> None:
-        """Resume the process and its descendants; CandidateRanError if they ran while frozen."""
+        """Resume the process and its descendants; CandidateRanError if they ran while frozen.
+
+        Those that had stopped by themselves stay stopped.
+        """
         if not self.frozen:
             return
         self.verify_frozen()
         self.frozen = False
         signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
-        for pid in self.descendants:
+        for pid in self.halted.intersection(self.descendants):
             try:
                 os.kill(pid, signal.SIGCONT)
             except ProcessLookupError:

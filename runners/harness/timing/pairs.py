@@ -226,10 +226,12 @@ class PairedTimer:
     def _reserve(self) -> None:
         """Give the candidates of both equally many places for trains."""
         if self.session.on_gpu and self.ours.expected is not None:
-            self.ours.reserve()
-            self.theirs.trains.places = self.theirs.pool.places = self.ours.pool.places
-            self.ours.trains.compare()
-            self.theirs.trains.compare()
+            ours, theirs = self.ours, self.theirs
+            ours.reserve()
+            theirs.trains.places = theirs.pool.places = ours.pool.places
+            theirs.varies, theirs.pool.expected = ours.varies, ours.pool.expected
+            for each in (ours, theirs):
+                each.trains.compare()
 
     @contextmanager
     def _calibrator(self) -> Iterator[HostCandidate]:

@@ -11,7 +11,7 @@ from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import TimeBudget
-from runners.harness.judge import checks
+from runners.harness.judge.checks import difference, refuse_new_processes, refuse_other_program
 from runners.harness.judge.host_candidate import CORES, HostCandidate, verify
 from runners.harness.judge.pool import CandidatePool, fresh_candidate
 from runners.harness.judge.session import EvaluationSession, planned
@@ -67,8 +67,19 @@ class WorkloadTimer(WorkloadCalls):
             self.pool.begin(self._candidates_needed(1, 0))
 
     def reserve(self) -> None:
-        """Decide how many places for trains the candidates have; call it before any starts."""
-        plans = self.plan, planned(self._fresh_input())
+        """Decide how many places for trains the candidates have; call it before any starts.
+
+        If the structure of an output depends on the input's values there are none, because all
+        outputs of a train share one. An output may then be as large as one of unknown structure.
+        """
+        data = self._fresh_input()
+        if self.expected is not None and self.session.on_gpu:
+            other = self.session.code.expected(data)
+            self.varies = other is not None and bool(difference(self.expected, other))
+        if self.varies:
+            self.pool.expected = None
+            return
+        plans = self.plan, planned(data)
         self.pool.places = self.trains.reserve(plans, self.expected, STARTS_MOST)
 
     def measure(self, budget: TimeBudget, report: Callable[[int], None]) -> Measurement:
@@ -239,10 +250,11 @@ class WorkloadTimer(WorkloadCalls):
         self._time_reference(result)
         with self.session.record_duration("build"):
             candidate.build(self.deadline)
+        process, known_processes = candidate.handle.process, frozenset[int]()
         for _ in range(WARM_UPS):
             self._call(candidate)
+            known_processes = max(known_processes, frozenset(process.descendants), key=len)
         rehearsed = self._rehearse(candidate) if self.session.on_gpu else []
-        known_processes = frozenset(candidate.handle.process.descendants)
         result.could_train = self.trains.current is not None
         short = candidate.ahead and self.trains.fits_rehearsal(rehearsed, result)
 
@@ -255,8 +267,8 @@ class WorkloadTimer(WorkloadCalls):
         with self.samples.measure_sampling():
             while self.samples.needs_more(result, until):
                 self._sample(candidate, calibrator, result, trusted=False)
-                checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
-        checks.refuse_other_program(candidate.handle.process)
+                refuse_new_processes(known_processes, process.descendants)
+        refuse_other_program(process)
         if result.claimed and self.trains.fits(median(result.claims), result.bound):
             self.trains.run(candidate, result, overhead)
         return result

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from runners.harness.io_contract.reference import contains_nan, mismatch
-from runners.harness.supervision.process import memory_limited
+from runners.harness.sandbox.syscalls import memory_limited
 
 ONE = torch.ones(2, 3)
 

@@ -1,5 +1,7 @@
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import repeat
 
@@ -19,7 +21,7 @@ from runners.harness.judge.checks import (
 )
 from runners.harness.protocol.arena import Arena, lay_out, view
 from runners.harness.protocol.values import DTYPES, Node, ScalarNode, TensorNode, tensors
-from runners.harness.supervision.process import memory_limited
+from runners.harness.sandbox.syscalls import memory_limited
 from runners.harness.verdicts import OutOfTimeError, VerdictError
 
 BASE = 1 << 40
@@ -100,20 +102,38 @@ def test_an_output_without_tensors_gives_nothing_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "words"), [((1, 2, 3), "left a process running"), ((3, 4), "left 2 processes running")]
+    ("now", "words"),
+    [((1, 2, 3), "left a process running"), ((3, 4, 5, 6), "left 2 processes running")],
 )
-def test_a_new_process_is_refused(now: tuple[int, ...], words: str) -> None:
+def test_more_processes_than_after_the_warm_up_are_refused(
+    now: tuple[int, ...], words: str
+) -> None:
     with pytest.raises(VerdictError, match=words) as ruling:
         refuse_new_processes(frozenset({1, 2}), now)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
 
 
-@pytest.mark.parametrize("now", [(), (1,), (2, 1)])
-def test_processes_of_the_warm_up_may_stay_or_end(now: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("now", [(), (1,), (2, 1), (1, 3), (3, 4)])
+def test_processes_of_the_warm_up_may_stay_end_or_be_replaced(now: tuple[int, ...]) -> None:
     refuse_new_processes(frozenset({1, 2}), now)
     with pytest.raises(VerdictError):
-        refuse_new_processes(frozenset({1, 2}), (*now, 3))
+        refuse_new_processes(frozenset(range(len(now))), (*now, 9))
+
+
+def test_pythons_resource_tracker_may_start_late_but_only_one() -> None:
+    code = "import time; time.sleep(60)  # multiprocessing.resource_tracker"
+    found = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    try:
+        refuse_new_processes(frozenset({1}), (1, found[0].pid))
+        with pytest.raises(VerdictError, match="left a process running"):
+            refuse_new_processes(frozenset({1}), (1, *(each.pid for each in found)))
+        with pytest.raises(VerdictError, match="left a process running"):
+            refuse_new_processes(frozenset({found[0].pid}), (found[0].pid, os.getpid()))
+    finally:
+        for each in found:
+            each.kill()
+            each.wait()
 
 
 @pytest.mark.parametrize("shift", [-16, 16])

@@ -9,7 +9,7 @@ from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.build.loading import ModelKernel
 from runners.harness.judge.kernelbench import KernelBenchTask
-from runners.harness.supervision.process import memory_limited
+from runners.harness.sandbox.syscalls import memory_limited
 from runners.harness.verdicts import VerdictError
 from tests.doubles.kernels import LINEAR
 

@@ -13,7 +13,7 @@ from runners.harness.judge.session import PUBLIC_NONCE, public_nonce, public_see
 from runners.harness.judge.task_code import KernelTask, seed_generators
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.values import ScalarNode
-from runners.harness.supervision.process import memory_limited
+from runners.harness.sandbox.syscalls import memory_limited
 from runners.harness.verdicts import MachineError, OutOfTimeError, VerdictError
 from tests.doubles.judging import SORT, make_sort_task
 

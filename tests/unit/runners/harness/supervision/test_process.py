@@ -16,13 +16,13 @@ from runners import process_tree
 from runners.harness.protocol.arena import Arena
 from runners.harness.protocol.values import TensorNode
 from runners.harness.sandbox.process_limits import kill_tree
+from runners.harness.sandbox.syscalls import memory_limited
 from runners.harness.supervision import process
 from runners.harness.supervision.process import (
     CandidateProcess,
     CandidateRanError,
     ProcessGoneError,
     UnreadableError,
-    memory_limited,
 )
 from runners.process_tree import descendants, thread_states
 
@@ -180,6 +180,25 @@ def test_children_stand_still_go_on_and_die_with_their_parent(started: Started) 
     while running(child) and time.monotonic() < deadline:
         time.sleep(0.001)
     assert not running(child)
+
+
+@pytest.mark.parametrize("started", [FAMILY], indirect=True)
+def test_a_child_that_had_stopped_by_itself_stays_stopped(started: Started) -> None:
+    (child,) = descendants(started.subject.pid)
+    os.kill(child, signal.SIGSTOP)
+    wait_until(lambda: states(child) == {"T"})
+
+    for _ in range(2):
+        started.subject.freeze()
+        assert started.subject.descendants == (child,)
+        started.subject.resume()
+        assert states(child) == {"T"}
+
+    os.kill(child, signal.SIGCONT)
+    wait_until(lambda: states(child) != {"T"})
+    started.subject.freeze()
+    started.subject.resume()
+    assert states(child) != {"T"}
 
 
 @pytest.mark.parametrize("started", [HOLDING], indirect=True)

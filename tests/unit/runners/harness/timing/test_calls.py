@@ -1,17 +1,20 @@
 """Calls of the reference beside the submission's, on the CPU."""
 
 from statistics import median
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import TaskDefinition
+from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import HostCandidate
-from runners.harness.protocol import channel
+from runners.harness.protocol import channel, values
 from runners.harness.timing import calls, stop_rule
 from runners.harness.timing.rounds import Round
+from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORT, SORTED, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 from tests.unit.runners.harness.watches import measured, watch
@@ -153,3 +156,40 @@ def test_if_nearly_all_calibration_calls_waited_they_count_without_the_waiting()
     found = overheads((4.0 * MS, 3_900_000), *[(8.0 * MS, 7_900_000)] * 8, least=3_900_000)
     assert found == [pytest.approx(0.3 * MS)] * 9
     assert overheads((1.0 * MS, 100_000), (1.0 * MS, 9_000_000)) == [1.0 * MS, 0.0]
+
+
+POSITIVE = make_sort_task(SORT.replace("torch.sort(data[0]).values", "data[0][data[0] > 0]"))
+
+
+def test_an_output_is_compared_with_the_structure_of_the_right_one_for_its_own_input(
+    sit: Sit,
+) -> None:
+    source = "def custom_kernel(data):\n    return data[0][data[0] > 0]\n"
+    assert measured(watch(sit, source, task=POSITIVE, rounds=POLICY)).time_ns > 0
+
+
+def test_an_output_with_the_structure_of_no_right_one_is_wrong(sit: Sit) -> None:
+    source = "def custom_kernel(data):\n    return data[0][data[0] > 0][1:]\n"
+    with pytest.raises(VerdictError, match="the output has shape") as ruling:
+        measured(watch(sit, source, task=POSITIVE, rounds=POLICY))
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_where_the_structure_is_known_to_vary_each_call_gets_that_of_its_input(sit: Sit) -> None:
+    """On a GPU it defines the rooms of the output, so a call needs it in advance."""
+    stopwatch = watch(sit, task=POSITIVE)
+    stopwatch.varies = True
+    seen: list[values.Node | None] = []
+
+    def call(
+        _: object, data: object, expected: values.Node | None, *__: object, **___: object
+    ) -> channel.Exchange:
+        seen.append(expected)
+        assert expected == stopwatch.session.code.expected(data)
+        return channel.Exchange(1.0, DONE, late=True)
+
+    for _ in range(2):
+        stopwatch._call(cast("HostCandidate", SimpleNamespace(call=call)))
+
+    assert seen[0] != seen[1]

@@ -641,6 +641,21 @@ def test_every_workload_has_places_for_trains_and_they_are_reserved_once(
     assert (pool.places, stopwatch.trains.places) == (16, 16)
 
 
+def test_on_a_gpu_outputs_whose_structure_depends_on_the_values_get_no_trains(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trains, "place_count", lambda *_: 16)
+    positive = make_sort_task(SORT.replace("torch.sort(data[0]).values", "data[0][data[0] > 0]"))
+
+    for task, varies in ((positive, True), (make_sort_task(), False)):
+        pool = without_gpu(monkeypatch, seen_on_gpu(100_000.0, 100_000.0))
+        pool.places, pool.expected = 0, WANTED
+        stopwatch = watch(sit, on_gpu=True, mode=Mode.RANKED, task=task)
+        stopwatch.begin()
+        assert stopwatch.varies is varies
+        assert (pool.places, pool.expected) == ((0, None) if varies else (16, WANTED))
+
+
 def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_structure(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
