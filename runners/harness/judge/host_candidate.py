@@ -292,8 +292,9 @@ def verify(
     Otherwise an output of an unexpected shape could make it use all of the machine's. On a GPU
     there is no such limit, because CUDA reserves more than that.
 
-    Without a reference nothing limits how large an output is, and no signal ends a long call of a
-    library. A child process therefore checks a large output on the CPU, if it can.
+    No signal ends a long call of a library, so the server ends a comparison that takes too long.
+    Without a reference nothing limits how large an output is. A child process therefore checks a
+    large output on the CPU, if it can, which ends sooner.
     """
     session = candidate.session
 
@@ -308,7 +309,7 @@ def verify(
         if not session.request.task.mutates_inputs:
             candidate.refuse_changes(data, reply)
         candidate.handle.verify_frozen(deadline)
-        with limited:
+        with session.checking(), limited:
             apart = expected is None and not session.on_gpu and session.code.may_check_in_child
             if apart and _is_large(output, data):
                 wrong = run_in_child(check, max(0.0, deadline.remaining) + CHECK_S)

@@ -75,7 +75,8 @@ class WorkloadTimer(WorkloadCalls):
         """
         data = self._fresh_input()
         if self.expected is not None and self.session.on_gpu:
-            self.varies = bool(difference(self.expected, self.session.code.expected(data)))
+            other = self.session.code.expected(data)
+            self.varies = other is not None and bool(difference(self.expected, other))
         if self.varies:
             self.pool.expected = None
             return
