@@ -24,6 +24,7 @@ from runners.harness.gpu.health import first_gpu
 from runners.harness.judge.launches import launching_of
 from runners.harness.judge.session import EvaluationSession, candidate_files, public_nonce
 from runners.harness.protocol.builds import Builds
+from runners.harness.relay import CheckWatch
 from runners.harness.supervision.template import TemplateProcess, pack_files
 from runners.harness.verdicts import GradingResult, VerdictError, without_own_frames
 from runners.plugins import load
@@ -34,6 +35,8 @@ def evaluate(
     template: TemplateProcess,
     isolation: evaluation.Isolation,
     report: Callable[[evaluation.Progress], None],
+    *,
+    watch: CheckWatch | None = None,
 ) -> evaluation.Evaluation:
     """Evaluate one submission; `isolation` has the sandbox layers around the harness itself.
 
@@ -47,8 +50,7 @@ def evaluate(
     try:
         with workspace(request.task) as folder:
             on_gpu = choose_device(request)
-            grader = plugin(graders, request.task.grader.value)
-            require_toolchain(request.task)
+            grader = _grader_of(request.task)
             session = EvaluationSession(
                 request=request,
                 task_code=grader.task_code(folder, request.task, on_gpu=on_gpu),
@@ -61,14 +63,40 @@ def evaluate(
                 report=report,
                 isolation=isolation,
             )
-            grade = grader.grade(session)
+            grade = grader.grade(_watched(session, begin, watch))
     except VerdictError as error:
-        grade = GradingResult()
-        grade.fail(Stage.PREPARE, error)
+        grade = _failed(Stage.PREPARE, error)
     finally:
         os.close(files_fd)
         builds.close()
     return _evaluation_of(request, grade, session, isolation=isolation, begin=begin)
+
+
+def _failed(stage: Stage, error: VerdictError) -> GradingResult:
+    grade = GradingResult()
+    grade.fail(stage, error)
+    return grade
+
+
+def _watched(
+    session: EvaluationSession, begin: float, watch: CheckWatch | None
+) -> EvaluationSession:
+    """Prepare the evaluation that the server sends if the check of an answer does not end.
+
+    After failed attempts there is none: the time that they used may not be the submission's fault.
+    """
+    request, session.watch = session.request, watch
+    if watch is None or request.used_s:
+        return session
+
+    def evaluation_at(stage: Stage) -> bytes:
+        message = "the time limit passed while the task's code checked the output"
+        grade = _failed(stage, VerdictError(Verdict.TIMED_OUT, message))
+        found = _evaluation_of(request, grade, session, isolation=session.isolation, begin=begin)
+        return found.model_copy(update={"wall_s": watch.end - begin}).model_dump_json().encode()
+
+    watch.evaluation_at = evaluation_at
+    return session
 
 
 @contextmanager
@@ -87,6 +115,12 @@ def plugin(package: ModuleType, name: str) -> ModuleType:
         return load(package, name)
     except LookupError as error:
         raise _cannot_judge(str(error)) from error
+
+
+def _grader_of(task: TaskDefinition) -> ModuleType:
+    grader = plugin(graders, task.grader.value)
+    require_toolchain(task)
+    return grader
 
 
 def _cannot_judge(reason: str) -> VerdictError:

@@ -18,6 +18,7 @@ import termios
 import traceback
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from types import FrameType
 
 from pydantic import ValidationError
@@ -42,6 +43,7 @@ from runners.harness.gpu.buffers import max_spares
 from runners.harness.gpu.health import Card, examine, read_cards
 from runners.harness.judge.host_candidate import threads_of
 from runners.harness.protocol.channel import SpareSpec
+from runners.harness.relay import LATE_S, CheckWatch, answer_late, emit, relay
 from runners.harness.sandbox import process_limits, syscalls, view
 from runners.harness.supervision import fork, handle, process
 from runners.harness.supervision.template import TemplateProcess, fork_template, skip_compiler
@@ -65,8 +67,6 @@ GRACE_S = 8.0
 GPU exits slowly. Two more seconds are enough to end the candidate after that."""
 END_S = 2.0
 """How long a judge may take to end by itself after its answer, in seconds."""
-_HEALTH, _PROGRESS, _ANSWER = b'{"h', b'{"p', b'{"e'
-"""How a judge's lines begin: an answer is an evaluation or an error."""
 HUGE_PAGES_S = 0.1
 """Seconds at the start to get huge pages, which save a short evaluation a third of its CPU time."""
 
@@ -114,38 +114,53 @@ def serve(isolation: Isolation, *, gpu: bool = False) -> int:
 def _serve_all(
     isolation: Isolation, keep_alive: warm.DriverKeepAlive | None, cards: tuple[Card, ...] | None
 ) -> int:
-    _emit(1, b'{"ready": %s}' % capabilities(isolation).model_dump_json().encode())
+    emit(1, b'{"ready": %s}' % capabilities(isolation).model_dump_json().encode())
     while True:
-        status = _run_judge(lambda out: _serve_one(out, isolation, cards), keep_alive)
+        with closing(CheckWatch()) as watch:
+            body = partial(_serve_one, isolation=isolation, cards=cards, watch=watch)
+            status = _run_judge(body, keep_alive, watch)
         if status == END_OF_INPUT:
             return 0
         if status == UNFIT:
             return UNFIT
         if status != 0:
-            _emit(1, b'{"error": "the judge ended with status %d"}' % status)
+            emit(1, b'{"error": "the judge ended with status %d"}' % status)
 
 
 def answer_once(isolation: Isolation) -> int:
     """Read one request up to the end of standard input and print only its evaluation."""
     process.adopt_orphans()
+    watch = CheckWatch()
 
     def run() -> int:
+        watch.keep_from_forks()
         out = os.dup(1)
         os.dup2(2, 1)  # output of the task's own code must not mix with the answer
-        return _answer_one(out, isolation)
+        return _answer_one(out, isolation, watch)
 
-    return _end_judge(_fork_judge(run))
+    judge = _fork_judge(run)
+    watch.wait(os.pidfd_open(judge))
+    if watch.late:
+        os.kill(judge, signal.SIGKILL)
+    status = _end_judge(judge)
+    return 0 if answer_late(watch, b"%s\n") else status
 
 
-def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | None = None) -> int:
+def _run_judge(
+    body: Callable[[int], int],
+    keep_alive: warm.DriverKeepAlive | None = None,
+    watch: CheckWatch | None = None,
+) -> int:
     """Fork a judge that runs `body`, pass on its lines, and return its exit status.
 
-    RuntimeError if it changed the server, whose later judges would inherit the change.
+    If its check of an answer does not end, kill it and answer in its place.
     """
     inherited = fork.inherited()
     reader, writer = os.pipe2(os.O_CLOEXEC)
+    watch = watch or CheckWatch()
 
     def run() -> int:
+        watch.keep_from_forks()
         os.close(reader)
         os.dup2(2, 1)  # output of the task's own code must not reach the backend
         return body(writer)
@@ -153,54 +168,26 @@ def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | No
     judge = _fork_judge(run)
     os.close(writer)
     ended = os.pidfd_open(judge)
-    answered = _relay(reader, ended)
-    if not select.select([ended], [], [], END_S)[0]:
+    answered = relay(reader, ended, watch)
+    if watch.late or not select.select([ended], [], [], END_S)[0]:
         os.kill(judge, signal.SIGKILL)
     for fd in (reader, ended):
         os.close(fd)
     status = _end_judge(judge, keep_alive)
+    _refuse_changes(inherited)
+    if answered or answer_late(watch, b'{"evaluation": %s}'):
+        emit(1, b"")  # the line break, after which the backend may send the next request
+        return 0
+    return status or NO_EVALUATION
+
+
+def _refuse_changes(inherited: tuple[object, ...]) -> None:
+    """RuntimeError if a judge changed what later judges inherit."""
     fcntl.fcntl(0, fcntl.F_SETFL, os.O_RDONLY)  # the judge shares the flags of the open file
     is_pipe = stat.S_ISFIFO(os.fstat(0).st_mode)  # a judge may write to it through /proc/self/fd
     changed = fork.inherited() != inherited
     if changed or (is_pipe and any(fcntl.ioctl(0, termios.FIONREAD, bytes(4)))):
         raise RuntimeError("a judge changed what later judges inherit")
-    if answered:
-        _emit(1, b"")  # the line break, after which the backend may send the next request
-    return 0 if answered else status or NO_EVALUATION
-
-
-def _relay(reader: int, ended: int) -> bool:
-    """Pass on a judge's lines up to its answer or its end; return whether it answered.
-
-    Its health is the first line, before any code of a task runs. Then only progress may precede the
-    answer, whose line break is left out. Later judges inherit the buffer, so it is cleared.
-    """
-    buffer = bytearray(64 << 10)
-    view, filled, inside = memoryview(buffer), 0, b""
-    allowed: tuple[bytes, ...] = (_HEALTH,)
-    try:
-        while reader in select.select([reader, ended], [], [])[0]:
-            if not (count := os.readv(reader, [view[filled:]])):
-                return False
-            filled, begin = filled + count, 0
-            while begin < filled and (inside or filled - begin >= len(_HEALTH)):
-                inside = inside or bytes(view[begin : begin + len(_HEALTH)])
-                if inside not in allowed:
-                    return False
-                end = buffer.find(b"\n", begin, filled) + 1 or filled
-                whole = view[end - 1] == ord("\n")
-                answered = whole and inside == _ANSWER
-                _write(1, view[begin : end - answered])
-                if answered:
-                    return True
-                if whole:
-                    inside, allowed = b"", (_PROGRESS, _ANSWER)
-                begin = end
-            view[: filled - begin] = bytes(view[begin:filled])
-            filled -= begin
-    finally:
-        buffer[:] = bytes(len(buffer))
-    return False
 
 
 def _fork_judge(body: Callable[[], int]) -> int:
@@ -245,7 +232,12 @@ def _kill_leftovers(keep_alive: warm.DriverKeepAlive | None = None) -> None:
     view.clear_scratch()
 
 
-def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = None) -> int:
+def _serve_one(
+    out: int,
+    isolation: Isolation,
+    cards: tuple[Card, ...] | None = None,
+    watch: CheckWatch | None = None,
+) -> int:
     """Evaluate the next request and return the judge's exit status.
 
     Before it arrives, start a template process and check the state of the GPUs, if there are any.
@@ -253,7 +245,7 @@ def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = 
     template = fork_template()  # before the request is read, so the template cannot contain it
     process.adopt_orphans()
     health = Health() if cards is None else examine(cards)
-    _emit(out, b'{"health": %s}' % health.model_dump_json().encode())
+    emit(out, b'{"health": %s}' % health.model_dump_json().encode())
     if health.unfit:
         template.close()
         return UNFIT
@@ -265,14 +257,14 @@ def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = 
         return END_OF_INPUT
 
     def report(progress: Progress) -> None:
-        _emit(out, b'{"progress": %s}' % progress.model_dump_json().encode())
+        emit(out, b'{"progress": %s}' % progress.model_dump_json().encode())
 
     try:
-        evaluation = _judge(line, template, isolation, report)
+        evaluation = _judge(line, template, isolation, report, watch=watch)
     except (ValidationError, handle.StartError, MachineError) as error:
-        _emit(out, b'{"error": %s}' % json.dumps(str(error)[:4000]).encode())
+        emit(out, b'{"error": %s}' % json.dumps(str(error)[:4000]).encode())
     else:
-        _emit(out, b'{"evaluation": %s}' % evaluation.model_dump_json().encode())
+        emit(out, b'{"evaluation": %s}' % evaluation.model_dump_json().encode())
     template.close()
     return 0
 
@@ -284,30 +276,44 @@ def _prepare_spares(template: TemplateProcess) -> None:
     template.spares.prepare(spec, min(SPARES_MOST, max_spares()), request_fd=0)
 
 
-def _answer_one(out: int, isolation: Isolation) -> int:
+def _answer_one(out: int, isolation: Isolation, watch: CheckWatch | None = None) -> int:
     template = fork_template()
     process.adopt_orphans()
     request = sys.stdin.buffer.read(REQUEST_MAX)
     try:
-        evaluation = _judge(request, template, isolation, lambda _: None)
+        evaluation = _judge(request, template, isolation, lambda _: None, watch=watch)
     except (ValidationError, handle.StartError, MachineError) as error:
         sys.stderr.write(f"podium: no evaluation: {error}\n")
         return NO_EVALUATION
     finally:
         template.close()
-    _emit(out, evaluation.model_dump_json().encode())
+    emit(out, evaluation.model_dump_json().encode())
     return 0
 
 
 def _judge(
-    line: bytes, template: TemplateProcess, isolation: Isolation, report: Callable[[Progress], None]
+    line: bytes,
+    template: TemplateProcess,
+    isolation: Isolation,
+    report: Callable[[Progress], None],
+    *,
+    watch: CheckWatch | None,
 ) -> Evaluation:
     request = EvaluationRequest.model_validate_json(line)
     syscalls.keep_freed_memory()
-    signal.signal(signal.SIGALRM, _out_of_time_again if request.used_s else _out_of_time)
-    signal.setitimer(signal.ITIMER_REAL, max(0.001, request.left_s + GRACE_S))
+    watch = watch or CheckWatch()
+    out_of_time = _out_of_time_again if request.used_s else _out_of_time
+
+    def alarm(number: int, frame: FrameType | None) -> None:
+        watch.interrupted()
+        out_of_time(number, frame)
+
+    signal.signal(signal.SIGALRM, alarm)
+    left_s = max(0.001, request.left_s + GRACE_S)
+    signal.setitimer(signal.ITIMER_REAL, left_s)
+    watch.begin(left_s + LATE_S)
     try:
-        return evaluate(request, template, isolation, report)
+        return evaluate(request, template, isolation, report, watch=watch)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -339,12 +345,3 @@ def _read_line(fd: int) -> bytes:
         if size > REQUEST_MAX:
             break
     return b""
-
-
-def _emit(fd: int, line: bytes) -> None:
-    _write(fd, memoryview(line + b"\n"))
-
-
-def _write(fd: int, data: memoryview) -> None:
-    while data:
-        data = data[os.write(fd, data) :]

@@ -182,7 +182,7 @@ class GpuEndpoint:
         A tensor that the judge can capture in place is described and not copied, unless it overlaps
         one before it. Return None for one tensor of a call that is not queued ahead.
         """
-        rooms, taken = iter(order.rooms), arena.Spans()
+        rooms, taken = iter(order.rooms), arena.SeparateSpans()
         if isinstance(output, torch.Tensor) and not order.ahead:
             self._copied(output, next(rooms, None))
             return None  # describing it takes time, which would count as the kernel's
@@ -229,9 +229,8 @@ class GpuEndpoint:
 
     def _is_capturable(self, tensor: torch.Tensor, room: values.TensorNode | None) -> bool:
         """Whether the judge can capture the tensor in place."""
-        if self.remote or room is None or not _fits(tensor, room):
-            return False
-        if tensor.is_conj() or tensor.is_neg():
+        fits = room is not None and _fits(tensor, room)
+        if self.remote or room is None or not fits or tensor.is_conj() or tensor.is_neg():
             return False
         offset, size = tensor.data_ptr() - self.memory.address, arena.reach(tensor)
         within = 0 <= offset <= self.shared.size - size

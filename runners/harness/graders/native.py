@@ -333,6 +333,8 @@ def _case(
         result.cases.append(skipped(kind, workload))
         return
     status, message, measured = CaseStatus.PASSED, "", None
+    if session.watch is not None:
+        session.watch.stage = STAGES[kind]
     try:
         measured = step()
     except VerdictError as found:

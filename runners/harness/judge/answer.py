@@ -22,7 +22,7 @@ from runners.harness.judge.checks import (
     sorted_by_key,
 )
 from runners.harness.protocol import values
-from runners.harness.protocol.arena import Spans
+from runners.harness.protocol.arena import SeparateSpans
 from runners.harness.verdicts import VerdictError
 
 POISONS = 0xFF, 0x7B
@@ -110,7 +110,7 @@ class Answer:
         No elements of tensors may share memory. The copies of such tensors would be shorter than in
         calibration, or their kernel would write less than it returns.
         """
-        described, taken = self._in_expected_order(output), Spans()
+        described, taken = self._in_expected_order(output), SeparateSpans()
         if self.remote:
             return self.room
 

@@ -298,7 +298,9 @@ def verify(
     Otherwise an output of an unexpected shape could make it use all of the machine's. On a GPU
     there is no such limit, because CUDA reserves more than that.
 
-    A child process checks an output whose check may take long, on the CPU and if it can.
+    No signal ends a long call of a library, so the server ends a comparison that takes too long.
+    A child process checks an output whose check may take long, on the CPU and if it can; it ends
+    sooner.
     """
     session = candidate.session
 
@@ -313,7 +315,7 @@ def verify(
         if not session.request.task.mutates_inputs:
             candidate.refuse_changes(data, reply)
         candidate.handle.verify_frozen(deadline)
-        with limited:
+        with session.checking(), limited:
             apart = not session.on_gpu and session.code.may_check_in_child
             if apart and _may_take_long(output, data, expected):
                 wrong = run_in_child(check, max(0.0, deadline.remaining) + CHECK_S)

@@ -22,6 +22,7 @@ from runners.harness.gpu import buffers
 from runners.harness.judge.launches import Launching
 from runners.harness.protocol import arena, values
 from runners.harness.protocol.builds import Builds
+from runners.harness.relay import CheckWatch
 from runners.harness.supervision.template import TemplateProcess, pack_files
 from runners.harness.verdicts import (
     GradingResult,
@@ -51,6 +52,8 @@ class EvaluationSession:
     isolation: Isolation
     launching: Launching | None = None
     """How device code is launched; None for a submission with a host part."""
+    watch: CheckWatch | None = None
+    """Tells the server about each check of an answer; None for a rival."""
     on_gpu: bool = False
     transport: str = "shared-memory"
     timing: Timing = Timing.OUTSIDE
@@ -95,6 +98,10 @@ class EvaluationSession:
         finally:
             spent = time.perf_counter() - begin
             self.durations_s[step] = self.durations_s.get(step, 0.0) + spent
+
+    def checking(self) -> AbstractContextManager[None]:
+        """Return a context in which an answer is checked, and which the server ends if it must."""
+        return nullcontext() if self.watch is None else self.watch.checking()
 
     def attributed(self, error: VerdictError) -> VerdictError:
         """Return the error, or another one if the submission left too little for the task's code.

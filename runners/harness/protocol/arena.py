@@ -38,8 +38,8 @@ def reach(value: torch.Tensor) -> int:
     return (1 + sum(steps)) * value.element_size()
 
 
-class Spans:
-    """Spans of memory that do not overlap."""
+class SeparateSpans:
+    """SeparateSpans of memory that do not overlap."""
 
     def __init__(self) -> None:
         self._spans: list[tuple[int, int]] = []

@@ -160,11 +160,11 @@ class WorkloadCalls:
                 channel.Operation.RUN, data, expected, self.deadline, launch=launch
             )
         if not exchange.late:  # a late call does not count, and its output is not read
-            expected = self._expected_beside(exchange.reply.output, data, expected)
+            expected = self._expected_for(exchange.reply.output, data, expected)
             verify(candidate, data, exchange.reply, expected, deadline=self.deadline)
         return exchange
 
-    def _expected_beside(
+    def _expected_for(
         self, output: values.Node | None, data: object, expected: values.Node | None
     ) -> values.Node | None:
         """Return the structure with which this output is compared: the reference's for this input.

@@ -148,7 +148,7 @@ class WorkloadTimer(WorkloadCalls):
         for _ in range(ROUNDS_VOID_MOST):
             why = SLOWS_AFTER_CALLS
             try:
-                result = self._round_beside_reference(calibrator, done)
+                result = self._round_and_reference(calibrator, done)
                 if not result.drifts(median(result.overheads_during)):
                     return result
             except DisturbedError as error:
@@ -232,7 +232,7 @@ class WorkloadTimer(WorkloadCalls):
         candidate.handle.process.may_run = False
         return result
 
-    def _round_beside_reference(self, calibrator: HostCandidate, done: int) -> Round:
+    def _round_and_reference(self, calibrator: HostCandidate, done: int) -> Round:
         """Run one round with the next candidate; on the CPU it starts while the reference does."""
         if self.reference.source is not None and not self.session.on_gpu:
             self.pool.begin(1)

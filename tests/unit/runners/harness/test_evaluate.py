@@ -4,17 +4,26 @@ import os
 import pytest
 
 from runners import languages
-from runners.contract.evaluation import CaseStatus, Limits, Progress, RoundPolicy, StopReason
+from runners.contract.evaluation import (
+    CaseStatus,
+    Evaluation,
+    Limits,
+    Progress,
+    RoundPolicy,
+    StopReason,
+)
 from runners.contract.task import Device, Grader, Launch, Mode, RankingBy, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.evaluate import choose_device, nonce_of, require_toolchain
+from runners.harness.evaluate import choose_device, evaluate, nonce_of, require_toolchain
 from runners.harness.judge.session import PUBLIC_NONCE
+from runners.harness.relay import CheckWatch
 from runners.harness.supervision import handle
+from runners.harness.supervision.template import TemplateProcess
 from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.doubles.kernelbot import make_plain_task
 from tests.doubles.program import make_program_task
-from tests.unit.runners.harness.conftest import Judge
+from tests.unit.runners.harness.conftest import OPEN, Judge
 from tests.unit.runners.harness.judged import ACCEPTED, REFUSED
 
 LAUNCH = Launch(kernel="k", params=("out0",), grid=(1,), block=(1,))
@@ -280,3 +289,27 @@ def test_progress_does_not_count_what_a_failure_left_out(
     source = "def custom_kernel(data):\n    raise ValueError\n"
     assert judge(make_judging(source, Mode.TEST)).verdict is Verdict.CRASHED
     assert [each for each in progress if each.stage is Stage.TEST and each.done] == []
+
+
+@pytest.mark.parametrize(("mode", "stage"), [(Mode.TEST, Stage.TEST), (Mode.RANKED, Stage.TIMING)])
+def test_the_evaluation_for_a_check_that_does_not_end_is_prepared(
+    template: TemplateProcess, mode: Mode, stage: Stage
+) -> None:
+    watch = CheckWatch()
+    watch.begin(60)
+    request = make_judging(SORTED, mode)
+    assert evaluate(request, template, OPEN, lambda _: None, watch=watch).verdict is Verdict.PASSED
+
+    found = Evaluation.model_validate_json(watch.evaluation())
+    assert (found.verdict, found.stage, found.mode) == (Verdict.TIMED_OUT, stage, mode)
+    assert "checked the output" in found.message
+    assert found.wall_s == pytest.approx(60, abs=1)
+
+
+def test_after_failed_attempts_such_a_check_is_not_the_submissions_fault(
+    template: TemplateProcess,
+) -> None:
+    watch = CheckWatch()
+    evaluate(make_judging(SORTED, used_s=1), template, OPEN, lambda _: None, watch=watch)
+
+    assert watch.evaluation() == b""

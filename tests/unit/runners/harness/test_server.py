@@ -26,6 +26,7 @@ from runners.harness.evaluate import host_environment
 from runners.harness.gpu import warm
 from runners.harness.judge.host_candidate import threads_of
 from runners.harness.protocol.channel import CandidateSpec, SpareSpec
+from runners.harness.relay import CheckWatch
 from runners.harness.sandbox import process_limits, syscalls
 from runners.harness.supervision import process
 from runners.harness.supervision.handle import CandidateHandle, StartError
@@ -234,7 +235,7 @@ OURS = [StartError("it did not come up"), MachineError("the GPU does not run as 
 def test_a_failure_of_our_own_is_an_error_and_no_evaluation(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
-    def failing(*_: object) -> Evaluation:
+    def failing(*_: object, **__: object) -> Evaluation:
         raise failure
 
     monkeypatch.setattr(server, "evaluate", failing)
@@ -252,7 +253,7 @@ def test_a_failure_of_our_own_has_a_status_of_its_own_when_asked_once(
     capsys: pytest.CaptureFixture[str],
     failure: Exception,
 ) -> None:
-    def failing(*_: object) -> Evaluation:
+    def failing(*_: object, **__: object) -> Evaluation:
         raise failure
 
     monkeypatch.setattr(server, "evaluate", failing)
@@ -422,13 +423,13 @@ def test_an_input_that_is_no_request_is_said_when_asked_once(
     assert "no evaluation" in capsys.readouterr().err
 
 
-def in_a_server(body: Callable[[int], int]) -> int:
+def in_a_server(body: Callable[[int], int], watch: CheckWatch | None = None) -> int:
     """Run a judge in a process of its own, which ends all its children: pytest's must live."""
     pid = os.fork()
     if pid == 0:
         adopt_orphans()
         try:
-            os._exit(server._run_judge(body) % 256)
+            os._exit(server._run_judge(body, None, watch) % 256)
         finally:
             os._exit(1)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -466,6 +467,46 @@ def test_a_judges_lines_are_passed_on_up_to_its_answer(
     assert in_a_server(body) == status
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert [next(iter(line.values())) for line in lines] == passed_on
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "status", "keys"),
+    [(b"3", 0, [1, 2, 3]), (b"", -signal.SIGKILL % 256, [1, 2])],
+)
+def test_a_judge_whose_check_does_not_end_is_killed_and_answered_for(
+    capfd: pytest.CaptureFixture[str], evaluation: bytes, status: int, keys: list[int]
+) -> None:
+    watch = CheckWatch()
+    watch.evaluation_at = lambda _: evaluation
+
+    def body(out: int) -> int:
+        os.write(out, b'{"health": 1}\n')
+        watch.begin(0.1)
+        os.write(out, b'{"progress": 2}\n')
+        with watch.checking():
+            time.sleep(60)
+        return 0
+
+    assert in_a_server(body, watch) == status
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [next(iter(line.values())) for line in lines] == keys
+
+
+def test_a_judge_that_is_asked_once_is_answered_for_too(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def endless(_: int, __: Isolation, watch: CheckWatch) -> int:
+        watch.evaluation_at = lambda _: b"an evaluation"
+        watch.begin(0.1)
+        with watch.checking():
+            time.sleep(60)
+        return 0
+
+    monkeypatch.setattr(server, "_answer_one", endless)
+    monkeypatch.setattr(server, "_kill_leftovers", lambda *_: None)  # pytest's must live
+
+    assert server.answer_once(OPEN) == 0
+    assert capfd.readouterr().out == "an evaluation\n"
 
 
 def test_a_judge_that_changes_its_server_is_the_last_one(stdin: int) -> None:

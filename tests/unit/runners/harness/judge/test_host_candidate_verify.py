@@ -1,5 +1,6 @@
 import select
 import signal
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from runners.harness.judge.host_candidate import verify
 from runners.harness.judge.pool import fresh_candidate
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.channel import Operation
+from runners.harness.relay import CheckWatch
 from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
@@ -100,3 +102,25 @@ def test_a_candidate_that_is_killed_before_it_is_read_answers_nothing(sit: Sit) 
             verify(candidate, INPUT, reply, None, deadline=limit)
 
     assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED
+
+
+def test_the_server_knows_when_the_tasks_code_checks_an_output(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit, seen = Deadline.after(10), list[bool]()
+    session = sit(make_judging(SORTED))
+    watch = session.watch = CheckWatch()
+    watch.begin(-1)
+    mismatch = session.code.mismatch
+
+    def watched(*given: Any) -> str | None:  # noqa: ANN401 - handed on
+        seen.append(watch.is_late())
+        return mismatch(*given)
+
+    monkeypatch.setattr(session.code, "mismatch", watched)
+    with fresh_candidate(session, ROOM, None) as candidate:
+        candidate.build(limit)
+        reply = candidate.call(Operation.RUN, INPUT, None, limit).reply
+        verify(candidate, INPUT, reply, None, deadline=limit)
+
+    assert (seen, watch.is_late()) == ([True], False)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from runners.harness.protocol.arena import (
     ALIGNMENT,
     Arena,
-    Spans,
+    SeparateSpans,
     compact_description,
     lay_out,
     reach,
@@ -139,7 +139,7 @@ def test_the_room_for_a_value_has_no_gaps_and_no_element_twice() -> None:
 
 
 def test_spans_that_overlap_another_are_not_added() -> None:
-    spans = Spans()
+    spans = SeparateSpans()
     assert [spans.add(*each) for each in ((100, 50), (0, 100), (150, 1), (40, 0))] == [True] * 4
     for overlapping in ((100, 50), (149, 1), (99, 2), (0, 400), (110, 5), (150, 9)):
         assert not spans.add(*overlapping)

@@ -1,0 +1,105 @@
+"""What a judge and its server tell each other about a check of an answer."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from runners.contract.verdict import Stage
+from runners.harness import relay
+from runners.harness.relay import CheckWatch
+
+
+@pytest.fixture
+def watch() -> Iterator[CheckWatch]:
+    made = CheckWatch()
+    made.evaluation_at = lambda stage: stage.value.encode()
+    yield made
+    made.close()
+
+
+def test_only_a_check_makes_a_judge_late_and_only_after_its_time(watch: CheckWatch) -> None:
+    watch.begin(60)
+    with watch.checking():
+        assert not watch.is_late()
+
+    watch.begin(-1)
+    assert not watch.is_late()
+    with watch.checking():
+        assert watch.is_late()
+    assert not watch.is_late()
+
+
+def test_a_check_whose_time_a_signal_handler_ends_is_not_late(watch: CheckWatch) -> None:
+    watch.begin(-1)
+    with watch.checking():
+        watch.interrupted()
+        assert not watch.is_late()
+
+
+def test_the_evaluation_is_that_of_the_stage(watch: CheckWatch) -> None:
+    asked: list[Stage] = []
+
+    def evaluation_at(stage: Stage) -> bytes:
+        asked.append(stage)
+        return stage.value.encode()
+
+    watch.evaluation_at = evaluation_at
+    assert watch.evaluation() == b""
+    for stage in (Stage.TEST, Stage.TEST, Stage.TIMING, Stage.TIMING):
+        watch.stage = stage
+        with watch.checking():
+            assert watch.evaluation() == stage.value.encode()
+
+    assert asked == [Stage.TEST, Stage.TIMING]
+
+
+def test_a_server_reads_what_its_judge_tells(watch: CheckWatch) -> None:
+    judge = os.fork()
+    if judge == 0:
+        watch.begin(0.1)
+        with watch.checking():
+            time.sleep(60)
+    ended = os.pidfd_open(judge)
+
+    assert not watch.wait(ended)
+    assert watch.late
+    assert watch.evaluation() == b"test"
+
+    os.kill(judge, signal.SIGKILL)
+    assert not watch.wait(ended)
+    os.waitpid(judge, 0)
+    os.close(ended)
+
+
+def test_a_judge_that_is_over_time_outside_of_a_check_is_waited_for(
+    watch: CheckWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "POLL_S", 0.01)
+    watch.begin(-1)
+    judge = os.fork()
+    if judge == 0:
+        time.sleep(0.2)
+        os._exit(0)
+    ended, (reader, writer) = os.pidfd_open(judge), os.pipe()
+
+    assert not watch.wait(ended, reader)
+    assert os.waitpid(judge, os.WNOHANG)[0] == judge
+    os.write(writer, b"x")
+    assert watch.wait(ended, reader)
+    for fd in (ended, reader, writer):
+        os.close(fd)
+
+
+def test_no_process_that_the_judge_forks_has_the_memory(watch: CheckWatch) -> None:
+    """A candidate could otherwise write its own evaluation there."""
+    watch.keep_from_forks()
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGSEGV, signal.SIG_DFL)
+        watch.memory[0] = 1
+        os._exit(0)
+
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGSEGV
