@@ -54,12 +54,13 @@ async def test_a_score_has_its_ratio_to_the_reference_that_was_timed_in_turn(sce
         job, passed = await scene.claim_one(), make_evaluation()
         case = passed.cases[0]
         assert case.measurement is not None
-        measured = case.measurement.model_copy(update={"vs_reference": ratio})
+        times = {"time_ns": 100.0, "resolution_ns": 2.0}
+        measured = case.measurement.model_copy(update={"vs_reference": ratio, **times})
         cases = (case.model_copy(update={"measurement": measured}),)
         made = passed.model_copy(update={"cases": cases})
         time_ns = 100.0 if ratio is None else 90.0
         assert await scene.store.jobs.accept(job.id, job.fence, made, ScoreValue(time_ns, 1.0))
-    results, expected = scene.store.results, PairRatio(0.96, 0.01)
+    results, expected = scene.store.results, PairRatio(0.96, 0.96 * (0.01 / 0.96 + 0.02))
     (entrant,) = await results.entrants(*place)
     assert (entrant.best.value.time_ns, entrant.best.vs_reference) == (90.0, expected)
     for scores in (
