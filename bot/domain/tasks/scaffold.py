@@ -65,8 +65,11 @@ def ref_kernel(data: input_t) -> output_t:
 
 
 def check_implementation(data: input_t, output: output_t) -> tuple[bool, str]:
-    # The judge has compared type, shape, dtype and device with ref_kernel's answer.
+    # The judge has compared type, shape, dtype and device with ref_kernel's answer; an eval.py of
+    # your own has not, and an answer without elements has no wrong one.
     expected = ref_kernel(data)
+    if output.shape != expected.shape:
+        return False, f"the shape is {tuple(output.shape)}, expected {tuple(expected.shape)}"
     wrong = ~((output - expected).abs() <= 1e-6 * data.abs())
     if not wrong.any():
         return True, ""
