@@ -70,6 +70,7 @@ runners.harness.protocol.arena
 runners.harness.protocol.builds
 runners.harness.protocol.channel
 runners.harness.protocol.values
+runners.harness.relay
 runners.harness.sandbox
 runners.harness.sandbox.charged_memory
 runners.harness.sandbox.diagnostics
