@@ -144,8 +144,8 @@ def turn_lines(evaluation: Evaluation) -> Iterator[str]:
             for number, case, each in timed
             if each.slowdown is not None and abs(each.slowdown - 1) >= _TOLD_SLOWDOWN
         ],
-        "the reference took {} as long as usually on this board; the time is divided by that",
-        "the reference took not as long as usually on this board: {}; the times are divided by it",
+        "the reference took {} as long as usual on this board; the time is divided by that",
+        "the reference did not take as long as usual on this board: {}; the times are divided by it",
     )
     checked = "they were checked, but do not count towards the time"
     yield from combined_line(

@@ -101,7 +101,7 @@ def test_a_machine_that_was_slower_than_usual_is_mentioned() -> None:
 
     (told,) = notes(1.6)
     assert told.endswith(
-        "the reference took 1.6 times as long as usually on this board; the time is divided by that"
+        "the reference took 1.6 times as long as usual on this board; the time is divided by that"
     )
     (told,) = notes(1.6, 1.02, 0.8)
     assert "benchmark 1 1.6 times; benchmark 3 0.8 times" in told
