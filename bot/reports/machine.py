@@ -145,7 +145,7 @@ def turn_lines(evaluation: Evaluation) -> Iterator[str]:
             if each.slowdown is not None and abs(each.slowdown - 1) >= _TOLD_SLOWDOWN
         ],
         "the reference took {} as long as usual on this board; the time is divided by that",
-        "the reference did not take as long as usual on this board: {}; the times are divided by it",
+        "the reference did not take as long as usual on this board: {}; times are divided by it",
     )
     checked = "they were checked, but do not count towards the time"
     yield from combined_line(
