@@ -1,9 +1,9 @@
 """A kernel's time on the CPU, and its ratio to that of the reference, from the calls of all rounds.
 
 Both are means of the faster half of the calls: other processes and slow cores only make calls
-longer. Six runs each of eleven benchmarks, on a shared machine with two cores, differed by 7.8 % in this ratio (standard deviation), by 12.6 % in the mean ratio of the
-rounds' medians, and by 17 % in the mean of the rounds' medians of the time itself
-(`tests/benchmarks/cpu_times.py`).
+longer. Six runs each of eleven benchmarks, on a shared machine with two cores, differed by 7.8 % in
+this ratio (standard deviation), by 12.6 % in the mean ratio of the rounds' medians, and by 17 % in
+the mean of the rounds' medians of the time itself (`tests/benchmarks/cpu_times.py`).
 """
 
 import math
