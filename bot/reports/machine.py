@@ -129,14 +129,16 @@ def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
 def turn_lines(evaluation: Evaluation) -> Iterator[str]:
     """Yield the speedup over a reference that ran in turn, and how many calls were left out."""
     timed = list(measured_cases(evaluation))
+    ranks = any(each.slowdown is not None for _, _, each in timed)
+    by_ratio = "; on the CPU this decides the rank" if ranks else ""
     yield from combined_line(
         [
             (number, case.spec, faster)
             for number, case, measured in timed
             if (faster := speed_up_in_words(measured))
         ],
-        "{} vs reference, timed in turn with it",
-        "vs reference, timed in turn with it: {}",
+        f"{{}} vs reference, timed in turn with it{by_ratio}",
+        f"vs reference, timed in turn with it: {{}}{by_ratio}",
     )
     yield from combined_line(
         [

@@ -29,7 +29,7 @@ from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.confirmations import final_line, pending_table
 from bot.reports.escaping import escape_formula, one_line
 from bot.reports.submission import IN_PROCESS
-from runners.contract.evaluation import Evaluation
+from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.task import Mode
 from runners.contract.verdict import VERDICT_WORDS, Verdict
 
@@ -106,15 +106,15 @@ def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
     elif leaderboard.reference_failure:
         why = cut(leaderboard.reference_failure)
         yield Text(f"reference: no time ({why}); only you, the creator, can see this", Tone.QUIET)
-    yield from (Text(words, Tone.QUIET) for words in _how_to_read(leaderboard.entries))
-    if _any_in_turn(leaderboard):
-        words = f"vs reference: timed in turn with it ({_OWN_RUN_MARK}: by its own run)"
-        yield Text(words, Tone.QUIET)
+    yield from (Text(words, Tone.QUIET) for words in _how_to_read(leaderboard))
 
 
-def _how_to_read(entries: Sequence[Standing]) -> Iterator[str]:
-    """Yield what the times and ranks of these entries mean."""
+def _how_to_read(leaderboard: BoardStandings) -> Iterator[str]:
+    """Yield what the times and ranks mean."""
+    entries, in_turn = leaderboard.entries, _any_in_turn(leaderboard)
     values = [entry.score.value for entry in entries]
+    if in_turn and leaderboard.gpu == CPU:
+        yield "time: the ratio to the reference times its usual time on this board"
     if any(value.resolution_ns for value in values):
         yield "time: by the judge's clock; it counts at the upper end of its ±"
     if _has_claims(entries):
@@ -125,6 +125,8 @@ def _how_to_read(entries: Sequence[Standing]) -> Iterator[str]:
         yield "= shared rank: times that the judge cannot tell apart"
     if _decided_by_ratio(entries):
         yield "where times overlap: the runs were compared, and the ratio decides their ranks"
+    if in_turn:
+        yield f"vs reference: timed in turn with it ({_OWN_RUN_MARK}: by its own run)"
 
 
 def _decided_by_ratio(standings: Sequence[Standing]) -> bool:

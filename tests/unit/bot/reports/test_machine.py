@@ -108,6 +108,13 @@ def test_a_machine_that_was_slower_than_usual_is_mentioned() -> None:
     assert notes(1.04) == []
 
 
+def test_a_ranked_run_on_the_cpu_says_that_the_ratio_decides() -> None:
+    found = {"vs_reference": Ratio(ratio=0.8, half_width=0.02, rounds=5)}
+    measured = scaled(make_measurement(1e6).model_copy(update=found), 1.0)
+    (speed_up,) = _notes(make_case(CaseKind.BENCHMARK, measurement=measured))
+    assert speed_up.endswith("timed in turn with it; on the CPU this decides the rank")
+
+
 def test_a_note_on_several_benchmarks_is_one_line_that_names_them() -> None:
     found = Ratio(ratio=0.8, half_width=0.184, rounds=5)
     changes = {"vs_reference": found, "left_out": 3, "samples": ((1e6,) * 7,)}

@@ -16,6 +16,7 @@ from bot.reports.standings import (
     standings_notes,
     standings_report,
 )
+from runners.contract.evaluation import CPU
 from tests.doubles.factories import NOON, make_board, make_score, rank
 
 
@@ -102,6 +103,15 @@ def test_a_speed_up_over_the_reference_has_its_interval() -> None:
     reference = ScoreValue(32_000.0, 100.0, 1_500.0)
     table = _tables(_standings(entries=entries, reference=reference))["standings"]
     assert table.rows[0][3] == "3.2x (2.8 to 3.7)"
+
+
+def test_on_the_cpu_a_board_says_that_times_are_ratios() -> None:
+    words = "time: the ratio to the reference times its usual time on this board"
+    in_turn = rank([make_score(1, 1_000.0, 5.0, vs_reference=PairRatio(0.96, 0.01))])
+    apart = rank([make_score(1, 1_000.0, 5.0)])
+    for gpu, entries, told in ((CPU, in_turn, True), (CPU, apart, False), ("H100", in_turn, False)):
+        leaderboard = replace(_standings(entries=entries), gpu=gpu)
+        assert (words in [note.text for note in standings_notes(leaderboard)]) is told
 
 
 def test_a_reference_that_was_timed_in_turn_decides_the_speedup() -> None:

@@ -556,16 +556,18 @@ async def test_a_card_says_what_the_task_is_about_and_cards_are_filtered(shown: 
 async def test_one_speedup_over_the_reference_is_on_every_page(shown: Exhibition) -> None:
     """Ada and Grace share the first rank; the reference ran in turn with Ada's kernel."""
     ratio = Ratio(ratio=0.5, half_width=0.01, rounds=5)
-    for who, update in (("Ada", {"vs_reference": ratio}), ("Grace", {})):
+    for who, update in (("Ada", {"vs_reference": ratio, "slowdown": 1.0}), ("Grace", {})):
         await shown.submit(who, "empty", ("CPU",))
         timed = make_measurement().model_copy(update=update)
         number = await shown.judge("CPU", cases=(make_case(CaseKind.BENCHMARK, measurement=timed),))
         if who == "Ada":
             found = (await asked(shown, f"/submissions/{number}")).text
             assert "2.0x vs reference, timed in turn with it" in found
+            assert "On the CPU it is the ratio to the reference" in found
     board = (await asked(shown, "/boards/empty?gpu=CPU", "Ada")).text
     assert ">2.0x</td>" in board
     assert "2.0x vs reference, timed in turn with it" in board
+    assert "Time: the ratio to the reference times its usual time on this board" in board
     person = (await asked(shown, f"/people/{shown.people['Ada']}")).text
     assert 'title="timed in turn with it">2.0x</td>' in person
     assert ">1st (shared) of 2</span>" in person
