@@ -189,6 +189,14 @@ def answer_twice(orders: socket.socket, words: Words) -> None:
     signal.pause()
 
 
+def answer_twice_at_once(orders: socket.socket, words: Words) -> None:
+    """The second answer does not depend on whether the input is there by then."""
+    second = ScalarNode(value=words.read(RELEASED))
+    say_queued(orders, words)
+    orders.sendall(encode(CandidateReply(status=Status.DONE, output=second)))
+    signal.pause()
+
+
 def answer_before_the_input(orders: socket.socket, words: Words) -> None:
     """Both frames at once; the work comes when it may."""
     say_queued(orders, words)
@@ -578,11 +586,6 @@ def test_a_late_train_runs_on_without_a_window(start: Start) -> None:
 def test_a_candidate_that_answers_before_its_train_has_run_is_refused(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer_twice_at_once(orders: socket.socket, words: Words) -> None:
-        say_queued(orders, words)
-        reply_to(orders, words)
-        signal.pause()
-
     handle, words = start(answer_twice_at_once, queues=False)
     turn = FrozenCrossing(words, handle)
     turn.ends = False
@@ -599,11 +602,6 @@ def test_a_candidate_that_answers_before_its_train_has_run_is_refused(
 
 
 def test_trusted_code_is_not_frozen_and_may_answer_before_its_train_is_over(start: Start) -> None:
-    def answer_twice_at_once(orders: socket.socket, words: Words) -> None:
-        say_queued(orders, words)
-        reply_to(orders, words)
-        signal.pause()
-
     handle, words = start(answer_twice_at_once, queues=False)
     handle.process.may_run = True
     turn = FrozenCrossing(words, handle)
