@@ -1,5 +1,6 @@
 """What a person has submitted, with the results; a board's records and winning kernels."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -49,11 +50,13 @@ async def history_of(
     if not submissions:
         return ()
     results: dict[SubmissionId, list[JobResult]] = {each.id: [] for each in submissions}
-    told = await store.confirmations.concerning(list(results))
+    told, outcomes = await asyncio.gather(
+        store.confirmations.concerning(list(results)), store.results.outcomes(list(results))
+    )
     compared = {(each.submission, each.gpu): each.state for each in told}
     lost = {(each.rival, each.gpu): each.submission for each in told
             if each.state is ConfirmationState.CONFIRMED}  # fmt: skip
-    for outcome in await store.results.outcomes(list(results)):
+    for outcome in outcomes:
         key = outcome.submission, outcome.gpu
         told_of = replace(outcome, confirmation=compared.get(key), lost_to=lost.get(key))
         results[outcome.submission].append(told_of)

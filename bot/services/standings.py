@@ -209,11 +209,13 @@ async def _version(store: Store, board: Board, number: int | None) -> TaskVersio
 async def _standings(
     store: Store, board: Board, version: TaskVersion, gpu: str, *, own: bool
 ) -> BoardStandings:
-    current = await leaderboard(store, version.id, gpu)
+    current, of_board = await asyncio.gather(
+        leaderboard(store, version.id, gpu), store.finals.of(board.id)
+    )
     task, reference = version.definition, current.reference
     # The failure of a reference does not advance the change counter, so it is read for the creator.
     latest = await store.references.of(version.id, gpu) if own else None
-    finals = {(each.task_version, each.gpu): each for each in await store.finals.of(board.id)}
+    finals = {(each.task_version, each.gpu): each for each in of_board}
     return BoardStandings(
         board=board,
         version=version.number,

@@ -51,8 +51,7 @@ def build(context: WebContext) -> FastAPI:
     app = _Application(title="Podium", openapi_url=None, redirect_slashes=False)
     app.state.context = context
     app.state.most_at_once = MOST_AT_ONCE
-    # The slices come first: otherwise the pages' `/admin/{action}` matches `/admin/cleanup-jobs`.
-    for module in (*slices(), *(plugins.load(routes, name) for name in plugins.names(routes))):
+    for module in in_order_of_matching():
         app.include_router(module.router)
     errors.add_error_handlers(app)
     if context.requests_per_minute:
@@ -66,6 +65,19 @@ def build(context: WebContext) -> FastAPI:
         )
     app.add_middleware(middleware.HeadRequests)
     return app
+
+
+def in_order_of_matching() -> Iterator[ModuleType]:
+    """Yield the modules with routes: each request is compared with one after the other.
+
+    The pages come first: most requests are for them, and comparing one with all other routes takes
+    about half a millisecond. The slices come before the forms, whose `/admin/{action}` matches the
+    path `/admin/cleanup-jobs` too.
+    """
+    folders = {name: plugins.load(routes, name) for name in plugins.names(routes)}
+    yield folders.pop("pages")
+    yield from slices()
+    yield from folders.values()
 
 
 UPKEEP_EVERY_S = 3600.0

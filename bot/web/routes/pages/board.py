@@ -1,5 +1,6 @@
 """`/boards/NAME`: the task, the standings, the season and the viewer's own runs on one page."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -107,9 +108,11 @@ async def _values(
     context: WebContext, viewer: Viewer, name: str, query: BoardPageQuery
 ) -> dict[str, Any]:
     board = await lookup.find_board(context.store, viewer, name)
-    shown = await _standings(context, viewer, board, query)
+    shown, past = await asyncio.gather(
+        _standings(context, viewer, board, query),
+        history_of(context.store, viewer.person, board, limit=_OWN_ROWS),
+    )
     shared = await _shared_values(context, shown, query)
-    past = await history_of(context.store, viewer.person, board, limit=_OWN_ROWS)
     address = {"gpu": shown.gpu, "version": query.version, "person": query.person}
     position = query.model_dump(include={"sort", "page"}, exclude_defaults=True, mode="json")
     return {
