@@ -45,8 +45,7 @@ LAG_S = 2.0
 LARGE_ENTRIES = 500
 """The number of people from which a leaderboard counts as large: it takes long to read."""
 LARGE_REUSE_S = 1.0
-"""How long a large one is reused even if it changes, because a burst of results would otherwise
-occupy the whole process."""
+"""How long a large one is reused even if it changes: a burst of results must not block others."""
 
 
 @dataclass(slots=True)
@@ -209,13 +208,12 @@ async def _version(store: Store, board: Board, number: int | None) -> TaskVersio
 async def _standings(
     store: Store, board: Board, version: TaskVersion, gpu: str, *, own: bool
 ) -> BoardStandings:
-    current, of_board = await asyncio.gather(
-        leaderboard(store, version.id, gpu), store.finals.of(board.id)
-    )
+    finals = store.finals.of(board.id)
+    current, of_board = await asyncio.gather(leaderboard(store, version.id, gpu), finals)
     task, reference = version.definition, current.reference
     # The failure of a reference does not advance the change counter, so it is read for the creator.
     latest = await store.references.of(version.id, gpu) if own else None
-    finals = {(each.task_version, each.gpu): each for each in of_board}
+    ended = {(each.task_version, each.gpu): each for each in of_board}
     return BoardStandings(
         board=board,
         version=version.number,
@@ -228,7 +226,7 @@ async def _standings(
         reference_failure="" if latest is None else latest.failure,
         in_process=task.grader is Grader.POPCORN,
         pending=current.pending,
-        final=finals.get((version.id, gpu)),
+        final=ended.get((version.id, gpu)),
         revision=current.revision,
     )
 
