@@ -67,10 +67,10 @@ PROFILED = _WRAPPED.format(
     change="""
     evaluate = server.evaluate
 
-    def profiled(*arguments):
+    def profiled(*arguments, **options):
         profile = cProfile.Profile()
         try:
-            return profile.runcall(evaluate, *arguments)
+            return profile.runcall(evaluate, *arguments, **options)
         finally:
             found = pstats.Stats(profile, stream=sys.stderr).strip_dirs()
             found.sort_stats("tottime").print_stats(45)
