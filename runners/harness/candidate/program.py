@@ -22,7 +22,7 @@ from runners.harness.build import kit
 from runners.harness.candidate.failures import MESSAGE_MAX, guarded
 from runners.harness.candidate.gpu_endpoint import GpuEndpoint, make_context
 from runners.harness.gpu.warm import limit_copy_queues
-from runners.harness.protocol import builds, channel, values
+from runners.harness.protocol import builds, channel, scalars, values
 from runners.harness.protocol.arena import view
 from runners.harness.sandbox import isolate, syscalls
 from runners.languages import BuildFailedError, InvalidSubmissionError
@@ -163,15 +163,25 @@ class Candidate:
             return self.run_train(self.gpu, order, order.train)
         if not self.gpu:
             return self.call_on_cpu(kernel, order)
+        if order.withheld:
+            kernel = self.with_scalars(kernel, order)
         output, claimed_ns = self.gpu.call(kernel, order, self.described, self.tell)
         reply = self.described(output, lambda tensor: tensor)
         return reply.model_copy(update={"claimed_ns": claimed_ns})
+
+    def with_scalars(
+        self, kernel: Callable[[Any], Any], order: channel.CandidateRequest
+    ) -> Callable[[Any], Any]:
+        """Return the kernel for an input whose scalars are in the judge's next frame."""
+        return lambda data: kernel(
+            scalars.filled(order.value, self.orders.recv(channel.FRAME_MAX), data)
+        )
 
     def run_train(
         self, gpu: GpuEndpoint, order: channel.CandidateRequest, train: channel.Train
     ) -> channel.CandidateReply:
         """Make every call of a train; the first frame describes their outputs."""
-        orders = [place_of(order, train, number) for number in range(train.calls)]
+        orders = [channel.place_of(order, train, number) for number in range(train.calls)]
         kernels = [self.kernel] * train.calls
         if order.operation is channel.Operation.TOUCH:
             kernels = [gpu.calibration_kernel(each) for each in orders]
@@ -218,7 +228,9 @@ class Candidate:
             raise ValueError("a request without an input")
         data = values.restore(order.value, lambda node: view(self.buffer, node))
         self.orders.sendall(channel.READY_FRAME)
-        self.orders.recv(channel.FRAME_MAX)
+        frame = self.orders.recv(channel.FRAME_MAX)
+        if order.withheld:
+            data = scalars.filled(order.value, frame, data)
         used = time.process_time_ns()
         begin = time.perf_counter_ns()
         output = kernel(data)
@@ -265,19 +277,6 @@ class Candidate:
             "address": plain.data_ptr(),
             "device": plain.device.type,
         }
-
-
-def place_of(
-    order: channel.CandidateRequest, train: channel.Train, number: int
-) -> channel.CandidateRequest:
-    """Return the request for one call of a train, with the input and rooms in the call's place."""
-
-    def moved(node: values.TensorNode) -> values.TensorNode:
-        at = (node.offset or 0) + train.first + number * train.stride
-        return node.model_copy(update={"offset": at})
-
-    value = None if order.value is None else values.replaced(order.value, moved)
-    return order.model_copy(update={"value": value, "rooms": tuple(map(moved, order.rooms))})
 
 
 def encoded(reply: channel.CandidateReply) -> bytes:

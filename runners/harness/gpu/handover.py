@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
+from runners.harness.deadline import Deadline
 from runners.harness.gpu.memory import DeviceBuffer, HostBuffer, await_word, write_word
 from runners.harness.protocol.channel import CandidateReply
 
@@ -74,6 +75,11 @@ class Handover:
         self.closed.record()
         self._write(self.start)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the GPU has opened the window."""
+        return bool(self.opened.query())  # type: ignore[no-untyped-call]
+
     def close(self) -> None:
         """Close a window that waits until the judge has copied the host part of the output."""
         self._write(self.taken)
@@ -92,11 +98,15 @@ class Handover:
 class HandoverCall:
     """One call of a `Handover`, with the judge's actions."""
 
-    def __init__(self, handover: Handover, patience_s: float, steps: WindowActions) -> None:
+    def __init__(
+        self, handover: Handover, patience_s: float, steps: WindowActions, withheld: bytes = b""
+    ) -> None:
         handover.turn += 1
         self.handover = handover
         self.patience_s = patience_s
         self.steps = steps
+        self.withheld = withheld
+        """The frame with the input's scalars, if they are sent in the window."""
         self.has_host_part = steps.take is not None
         """Whether the window waits for the host part of the output."""
         self.frozen = False
@@ -105,9 +115,13 @@ class HandoverCall:
         """Record where the output will be; None if the candidate did not report it in time."""
         self.steps.queued(first)
 
-    def release(self) -> None:
-        """Open the window."""
+    def release(self) -> bytes:
+        """Open the window; return the scalars when the GPU has opened it."""
         self.handover.run(self.steps)
+        end = Deadline.after(self.patience_s)
+        while self.withheld and end.remaining > 0 and not self.handover.is_open:
+            pass
+        return self.withheld
 
     def take(self, last: CandidateReply) -> None:
         """Copy the host part of the output, which the last frame has or names; end the window."""
@@ -233,12 +247,13 @@ class TrainCall:
         if first is not None:
             self.actions.queued(first)
 
-    def release(self) -> None:
+    def release(self) -> bytes:
         """Run the train, or release all calls of a late one."""
         if self.late:
             self.windows.abort()
         else:
             self.windows.queue(self.first_turn, self.actions)
+        return b""
 
     def take(self, last: CandidateReply) -> None:
         """Do nothing: no part of the output is on the host."""

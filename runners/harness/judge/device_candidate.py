@@ -28,7 +28,7 @@ from runners.harness.judge.answer import Answer
 from runners.harness.judge.checks import Changes, refuse_changed, same, spans
 from runners.harness.judge.launches import Guards, refuse_unfit
 from runners.harness.judge.session import EvaluationSession
-from runners.harness.protocol import channel, values
+from runners.harness.protocol import channel, scalars, values
 from runners.harness.protocol.arena import Plan, lay_out
 from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.verdicts import VerdictError
@@ -71,6 +71,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
         """Guard bands of the latest call; None unless it is device code with buffers on the GPU."""
         self.staged: tuple[object, values.Node | None] | None = None
         """The input and the expected output of the calibration call that is still staged."""
+        self.usual: list[object] | None = None  # scalars of calibration
         self.touches: dict[bool, channel.CandidateRequest] = {}
         """Whether the calibration kernel waits -> its request with the staged input."""
 
@@ -97,9 +98,9 @@ class DeviceCandidate(host_candidate.HostCandidate):
             refuse_unfit(launch, values.tensors(plan.node), expected)
         if expected is None:
             expected = self._discover(plan, value, deadline)
-        # A call with a host part cannot be queued ahead: the kernel may need the host input while
-        # it launches, and the host output exists only after its work is done.
-        hosted = has_host_part(plan, expected)
+        # The kernel may need its host input, or unusual scalars, while it launches, and a host
+        # output exists only after its work is done. So such a call cannot be queued ahead.
+        hosted = has_host_part(plan, expected) or not scalars.are_known(plan.node, self.usual)
         ahead = self.ahead and not hosted
         order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
         self._replace_staged(order, value)
@@ -118,22 +119,22 @@ class DeviceCandidate(host_candidate.HostCandidate):
     ) -> channel.Exchange:
         """Call the calibration kernel; only trusted code runs in the candidate.
 
-        Its input stays staged, with the same lines withheld, until another input is staged: staging
-        the same bytes again would take most of such a call's time. Before a call that waits, it is
-        staged again, as before each call of a submission. After a shorter pause the candidate would
-        wake faster than in a submission's call.
+        Its input stays staged, with the same lines withheld, until another one is: staging it again
+        would take most of the time. Before a call that waits, it is staged again, as before each
+        call of a submission: after a shorter pause the candidate would wake faster.
         """
         kept = self.staged is not None and self.staged[0] is value and self.staged[1] is expected
-        staged = kept and not waiting
-        if not staged:
+        if not (staged := kept and not waiting):
             self.touches.clear()
         if waiting not in self.touches:
             self.touches[waiting] = self._order(
                 channel.Operation.TOUCH, self._fitting_plan(value), expected, ahead=not waiting
             )
+        order = self.touches[waiting]
+        self.usual = scalars.of(order.value or values.ScalarNode())
         if not staged:
-            self._replace_staged(self.touches[waiting], value)
-        exchange = self._run(self.touches[waiting], deadline)
+            self._replace_staged(order, value)
+        exchange = self._run(order, deadline)
         self.staged = (value, expected)
         return exchange
 
@@ -181,9 +182,10 @@ class DeviceCandidate(host_candidate.HostCandidate):
             take=take if self.answer.has_host_part else None,
         )
         patience = PATIENCE_S if order.ahead else deadline.remaining
-        call = handover.HandoverCall(self.handover, patience, steps)
+        frame, withheld = self._encoded(order, self.usual)
+        call = handover.HandoverCall(self.handover, patience, steps, withheld)
         try:
-            exchange = self.handle.call_on_device(self._encoded(order), deadline, call)
+            exchange = self.handle.call_on_device(frame, deadline, call)
         except BaseException:
             with ignoring_broken_context():
                 self.handover.abort()
@@ -253,12 +255,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
         self.answer.expect(wanted)
         # If the rooms make the next requests too long, the submission is at fault, not the task.
         with host_candidate.readable():
-            rooms = self.answer.rooms
-            channel.encode(
-                channel.CandidateRequest(
-                    operation=channel.Operation.PROFILE, value=plan.node, rooms=rooms
-                )
-            )
+            longest = {"operation": channel.Operation.PROFILE, "rooms": self.answer.rooms}
+            channel.encode(order.model_copy(update=longest))
         self.discovered = wanted
         return wanted
 

@@ -1,7 +1,7 @@
 """The candidate driver for the CPU: sends requests, copies outputs and verifies each call."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -23,7 +23,7 @@ from runners.harness.judge.checks import (
     spans,
 )
 from runners.harness.judge.session import EvaluationSession, planned
-from runners.harness.protocol import channel, values
+from runners.harness.protocol import channel, scalars, values
 from runners.harness.protocol.arena import Arena, Plan, flush_caches, view
 from runners.harness.sandbox.syscalls import memory_limited
 from runners.harness.supervision.handle import CandidateHandle
@@ -109,19 +109,24 @@ class HostCandidate:
         tensors = 1  # the time of a reply depends on its length, so calibration returns as many
         if operation is channel.Operation.TOUCH and expected is not None:
             tensors = min(max(1, len(values.tensors(expected))), channel.TOUCHED_MOST)
-        order = self._encoded(
-            channel.CandidateRequest(operation=operation, value=plan.node, tensors=tensors)
-        )
+        order = channel.CandidateRequest(operation=operation, value=plan.node, tensors=tensors)
+        frame, withheld = self._encoded(order, known=())
 
-        def write() -> None:
+        def write() -> bytes:
             flush_caches()
             self.arena.write(plan.node, value)
+            return withheld or channel.GO_FRAME
 
-        return self.handle.call(order, deadline, write)
+        return self.handle.call(frame, deadline, write)
 
     def echo(self, deadline: Deadline) -> channel.Exchange:
         """Let the candidate answer without an input and without a kernel."""
-        return self.handle.call(ECHO, deadline, flush_caches)
+
+        def write() -> bytes:
+            flush_caches()
+            return channel.GO_FRAME
+
+        return self.handle.call(ECHO, deadline, write)
 
     def slowed_by(self) -> tuple[str, ...]:
         """Return the reasons that slow the GPU now and make times meaningless; () if none does."""
@@ -138,9 +143,13 @@ class HostCandidate:
         return plan
 
     @staticmethod
-    def _encoded(order: channel.CandidateRequest) -> bytes:
+    def _encoded(
+        order: channel.CandidateRequest, known: Sequence[object] | None
+    ) -> tuple[bytes, bytes]:
+        """Return the frame of the request, and that of its scalars if they are not known."""
         try:
-            return channel.encode(order)
+            order, withheld = scalars.withheld(order, known)
+            return channel.encode(order), withheld
         except ValueError as error:
             raise VerdictError(
                 Verdict.TASK_ERROR, "an input of the task has too many parts"
@@ -330,19 +339,10 @@ def _may_take_long(output: object, data: object, expected: values.Node | None) -
 
     Nothing limits which numbers a text stands for or, without a reference, how large an output is.
     """
-    return (expected is None and _is_large(output, data)) or _has_text(output)
+    return (expected is None and _is_large(output, data)) or scalars.has_text(output)
 
 
 def _is_large(output: object, data: object) -> bool:
     """Whether an output is so large, compared with its input, that its check may take long."""
     size, usual = (sum(each.nbytes for each in values.leaves(one)) for one in (output, data))
     return size > 2 * usual + USUAL_OUTPUT
-
-
-def _has_text(value: object) -> bool:
-    """Whether a text is in an output, also as the key of a dict."""
-    if isinstance(value, dict):
-        return any(map(_has_text, (*value, *value.values())))
-    if isinstance(value, (list, tuple)):
-        return any(map(_has_text, value))
-    return isinstance(value, str)

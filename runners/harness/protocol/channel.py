@@ -16,7 +16,7 @@ from runners.contract.evaluation import Limits
 from runners.contract.launch import Compiled, LaunchNumbers
 from runners.contract.verdict import Verdict
 from runners.contract.wire import Wire
-from runners.harness.protocol.values import Node, TensorNode
+from runners.harness.protocol.values import Node, TensorNode, replaced
 from runners.languages import Recipe
 
 FRAME_MAX = 64 << 10
@@ -30,7 +30,7 @@ Claim = Annotated[float, Field(ge=0, le=1e15)]
 READY_FRAME = b"ready"
 """From a candidate on the CPU: it has parsed the request and waits for its input."""
 GO_FRAME = b"go"
-"""To a candidate on the CPU: the input is there."""
+"""To a candidate on the CPU: the input is there, and has no scalars."""
 DONE_FRAME = b'{"status":"done"}'
 """From a candidate on the CPU: its answer to an `ECHO`."""
 
@@ -73,6 +73,8 @@ class CandidateRequest(Wire):
     operation: Operation
     value: Node | None = None
     """The input's description, with its places in the arenas."""
+    withheld: bool = False
+    """Whether `value` lacks its scalars and keys: they come when the window is open."""
     rooms: tuple[TensorNode, ...] = ()
     """On a GPU: the memory to which each tensor of the output is copied, unless it is already in
     shared memory. The request contains nothing else about the output. On the CPU the judge reads
@@ -87,6 +89,17 @@ class CandidateRequest(Wire):
     """On the CPU: how many tensors the calibration kernel returns."""
     built: bool = False
     """For a build: whether an earlier candidate has stored compiled code."""
+
+
+def place_of(order: CandidateRequest, train: Train, number: int) -> CandidateRequest:
+    """Return the request for one call of a train, with the input and rooms in the call's place."""
+
+    def moved(node: TensorNode) -> TensorNode:
+        at = (node.offset or 0) + train.first + number * train.stride
+        return node.model_copy(update={"offset": at})
+
+    value = None if order.value is None else replaced(order.value, moved)
+    return order.model_copy(update={"value": value, "rooms": tuple(map(moved, order.rooms))})
 
 
 class Status(StrEnum):
@@ -288,8 +301,11 @@ class DeviceCall(Protocol):
     def queued(self, first: CandidateReply | None) -> None:
         """Record where the output will be; None if the candidate did not report it in time."""
 
-    def release(self) -> None:
-        """Open the window and make the input visible, which starts the candidate's queued work."""
+    def release(self) -> bytes:
+        """Open the window and make the input visible, which starts the candidate's queued work.
+
+        Return the frame with the input's scalars, if the candidate does not have them yet.
+        """
 
     def take(self, last: CandidateReply) -> None:
         """Copy the host part of an output if it has one, then close the window."""

@@ -124,10 +124,10 @@ class CandidateHandle:
             self._refuse_unrequested()
             return self._timed_reply(order, deadline)
 
-    def call(self, order: bytes, deadline: Deadline, write: Callable[[], None]) -> channel.Exchange:
-        """Let the candidate prepare a call, freeze it, write its input, and time the call.
+    def call(self, order: bytes, deadline: Deadline, go: Callable[[], bytes]) -> channel.Exchange:
+        """Let the candidate prepare a call, freeze it, and time the call until it is frozen again.
 
-        The window begins before the candidate can read the input and ends when it is frozen.
+        `go` writes its input and returns the frame with the scalars, which only the window shows.
         """
         with self._as_verdicts(deadline):
             self._refuse_unrequested()
@@ -139,8 +139,7 @@ class CandidateHandle:
                 self._checked_reply(frame)
                 raise VerdictError(Verdict.DISALLOWED, "the candidate answered out of turn")
             self._refuse_unrequested()
-            write()
-            called = self._timed_reply(channel.GO_FRAME, deadline)
+            called = self._timed_reply(go(), deadline)
             least = min(called.waited_ns, self.least_waited.get(order, called.waited_ns))
             self.least_waited[order] = least
             return replace(called, waited_ns=called.waited_ns - least, least_waited_ns=least)
@@ -181,7 +180,8 @@ class CandidateHandle:
             if frozen:
                 self.process.freeze()
             call.queued(reply)
-            call.release()
+            if withheld := call.release():
+                self.orders.sendall(withheld)
             if first is None:
                 self._checked_reply(self._await_frame(deadline))
             last = None if call.has_host_part else self._until(call.over, deadline, deadline)

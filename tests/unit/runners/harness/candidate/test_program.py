@@ -14,6 +14,7 @@ import torch
 from runners.contract.evaluation import Limits
 from runners.harness.candidate import program
 from runners.harness.candidate.program import Candidate
+from runners.harness.protocol import scalars
 from runners.harness.protocol.arena import Arena, lay_out
 from runners.harness.protocol.builds import FOLDER, Builds
 from runners.harness.protocol.channel import (
@@ -134,6 +135,20 @@ def test_one_tensor_on_the_cpu_is_described_as_in_a_structure(
 def test_a_tensor_of_too_many_dimensions_is_an_invalid_answer(judge: Judge) -> None:
     reply = kernel(judge, lambda _: torch.zeros([1] * 17))
     assert (reply.status, "17 dimensions" in reply.message) == (Status.INVALID, True)
+
+
+def test_scalars_come_with_the_word_to_go(judge: Judge) -> None:
+    value = {"n": 3, 5: [torch.ones(2), (None, 0.1, "text")]}
+    given: list[object] = []
+    judge.candidate.kernel = given.append
+    node = lay_out(value).node
+    order, frame = scalars.withheld(CandidateRequest(operation=Operation.RUN, value=node), ())
+    judge.arena.write(node, value)
+    judge.line.sendall(frame)
+
+    judge.answer(order)
+
+    assert str(given) == str([value])
 
 
 def test_an_echo_waits_for_its_turn_and_answers_without_an_input(judge: Judge) -> None:

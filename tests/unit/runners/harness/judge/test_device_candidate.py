@@ -117,6 +117,7 @@ class Candidate:
         self.work: Callable[[], None] = lambda: None
         self.orders: list[CandidateRequest] = []
         self.patience: list[float] = []
+        self.in_window: list[bytes] = []
         self.steps: list[str] = []
         self.poisoned: set[int] = set()
         self.early = memory
@@ -128,6 +129,7 @@ class Candidate:
     def call_on_device(self, order: bytes, deadline: Deadline, turn: HandoverCall) -> Exchange:
         self.orders.append(CandidateRequest.model_validate_json(order))
         self.patience.append(turn.patience_s)
+        self.in_window.append(turn.withheld)
         turn.queued(None if self.late else CandidateReply(status=Status.DONE, output=self.first))
         changed = (self.memory != OLD) & (self.memory != GUARD)
         self.poisoned = set(changed.nonzero().flatten().tolist())
@@ -218,6 +220,7 @@ def device_seat(
         "remote": False,
         "staged": None,
         "touches": {},
+        "usual": None,
     }.items():
         setattr(made, name, value)
     return made
@@ -305,6 +308,18 @@ def test_every_tensor_of_an_output_has_a_place_and_strides_of_its_own(
     assert [each.tolist() for each in found] == [  # type: ignore[attr-defined]
         VALUES.tolist(), (VALUES + 10).tolist(),
     ]  # fmt: skip
+
+
+def test_a_call_with_other_scalars_than_calibration_gets_them_in_its_window(
+    play: Play, candidate: Candidate
+) -> None:
+    play(ROOM, Operation.TOUCH, value=5)
+    usual, other = play(flat(landed(POOL_AT)), value=5), play(ROOM, value=6)
+
+    _, known, hidden = candidate.orders
+    assert (known.value, known.ahead, usual.late) == (ScalarNode(value=5), True, False)
+    assert (hidden.value, hidden.ahead, other.late) == (ScalarNode(), False, True)
+    assert candidate.in_window == [b"", b"", b"[6]"]
 
 
 HOST = described(device="cpu", address=4)

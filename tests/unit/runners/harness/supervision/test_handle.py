@@ -14,6 +14,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.protocol.arena import Arena
 from runners.harness.protocol.builds import Builds
 from runners.harness.protocol.channel import (
+    GO_FRAME,
     CandidateRequest,
     CandidateSpec,
     DeviceFds,
@@ -70,7 +71,7 @@ def start(template: TemplateProcess, builds: Builds) -> Iterator[Start]:
 
 
 def step(handle: CandidateHandle, seconds: float = 10) -> Exchange:
-    return handle.call(RUN, Deadline.after(seconds), lambda: None)
+    return handle.call(RUN, Deadline.after(seconds), lambda: GO_FRAME)
 
 
 FIND = """
@@ -138,7 +139,11 @@ def test_the_input_is_written_while_the_candidate_is_frozen(start: Start) -> Non
     handle = start(kernel("return data"))
     frozen: list[bool] = []
 
-    handle.call(RUN, Deadline.after(10), lambda: frozen.append(handle.process.frozen))
+    def write() -> bytes:
+        frozen.append(handle.process.frozen)
+        return GO_FRAME
+
+    handle.call(RUN, Deadline.after(10), write)
 
     assert frozen == [True]
 

@@ -96,9 +96,10 @@ class Crossing:
         assert self.words.read(RELEASED) < self.turn  # the window is not open yet
         self.first.append(first)
 
-    def release(self) -> None:
+    def release(self) -> bytes:
         self.begin = time.perf_counter_ns()
         self.words.write(RELEASED, self.turn)
+        return b""
 
     def take(self, last: CandidateReply) -> None:
         self.taken.append(last)
@@ -551,9 +552,9 @@ class FrozenCrossing(Crossing):
         self.was_frozen.append(self.handle.process.frozen)
 
     @override
-    def release(self) -> None:
+    def release(self) -> bytes:
         self.was_frozen.append(self.handle.process.frozen)
-        super().release()
+        return super().release()
 
     @override
     def over(self) -> bool:

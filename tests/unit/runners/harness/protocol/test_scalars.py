@@ -1,0 +1,58 @@
+"""Tests of scalars that are sent apart from the structure of an input."""
+
+import pytest
+import torch
+
+from runners.harness.protocol import scalars
+from runners.harness.protocol.arena import lay_out
+from runners.harness.protocol.channel import FRAME_MAX, CandidateRequest, Operation
+from runners.harness.protocol.values import restore
+
+VALUE = {"b": (True, 7, 0.1, None), 3: [torch.ones(2), "text", {"inner": {}}]}
+
+
+def _request(value: object) -> CandidateRequest:
+    return CandidateRequest(operation=Operation.RUN, value=lay_out(value).node)
+
+
+def test_a_structure_without_its_scalars_tells_nothing_of_them() -> None:
+    other = {"x": (False, -1, 9.5, None), 4: [torch.ones(2), "more", {"outer": {}}]}
+    (blank, frame), (as_well, other_frame) = (
+        scalars.withheld(_request(each), ()) for each in (VALUE, other)
+    )
+    assert blank == as_well
+    assert frame != other_frame
+    assert blank.withheld
+
+
+def test_with_their_frame_the_value_is_as_it_was() -> None:
+    order, frame = scalars.withheld(_request(VALUE), ())
+    assert order.value is not None
+    restored = restore(order.value, lambda _: torch.ones(2))
+    found = scalars.filled(order.value, frame, restored)
+    assert str(found) == str(VALUE)
+    assert [*map(type, found["b"])] == [bool, int, float, type(None)]
+
+
+def test_known_scalars_are_sent_with_the_request() -> None:
+    node = lay_out((torch.ones(1), 1)).node
+    order = CandidateRequest(operation=Operation.RUN, value=node)
+    for known in (None, [1]):
+        assert scalars.withheld(order, known) == (order, b"")
+    for other in ([True], [1.0], [2], []):
+        assert scalars.withheld(order, other)[1] == b"[1]"
+
+
+def test_tensors_alone_have_no_frame() -> None:
+    order = _request((torch.ones(1), [torch.zeros(2)]))
+    assert scalars.withheld(order, ()) == (order, b"")
+
+
+def test_a_frame_has_an_end() -> None:
+    with pytest.raises(ValueError, match="bytes of scalars"):
+        scalars.withheld(_request("x" * FRAME_MAX), ())
+
+
+@pytest.mark.parametrize(("value", "found"), [("a", True), ({"a": 1}, True), ([(1, None)], False)])
+def test_a_text_is_found_wherever_it_is(value: object, found: bool) -> None:  # noqa: FBT001
+    assert scalars.has_text(value) is found
