@@ -253,8 +253,9 @@ async def _check_constant_answer(
         if evaluation.verdict not in constant_answers.refusals_of(answer):
             words = f"gave {in_words(evaluation)}"
             if evaluation.verdict is Verdict.PASSED:
-                words = f"passes {where}; {constant_answers.advice_for(task)}"
-            return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} {words}")
+                words = f"passes {where}; {constant_answers.advice_for(task, answer)}"
+            level = Level.WARNING if answer == constant_answers.INPUT else Level.ERROR
+            return Finding(level, TASK_FILE, f"an answer of {answer} {words}")
     return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
 
 

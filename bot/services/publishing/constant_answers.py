@@ -1,4 +1,4 @@
-"""Submissions that give the same answer to every input, which no task may accept."""
+"""Submissions that compute nothing: no task may accept a constant answer, few may their input."""
 
 from collections.abc import Iterator
 
@@ -20,6 +20,11 @@ a check that expands shapes then compares nothing.
 """
 REPLAY = "its first input"
 """The answer of a model that computes once and then returns a copy of its first result."""
+INPUT = "the input itself"
+"""For each tensor of a right answer, one of the input with its shape and type, an equal one if any.
+
+A judge that accepts views of an input accepts the input too, which a kernel gives without work.
+"""
 
 _WRAPPER = """
 
@@ -62,6 +67,59 @@ ModelNew.forward = _forward
 }
 
 
+_RETURN_INPUT = """
+
+def _overwrite(value, given):
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        kind = value.shape, value.dtype, value.device
+        fitting = [each for each in given if (each.shape, each.dtype, each.device) == kind]
+        equal = [each for each in fitting if torch.equal(each, value)]
+        return (equal + fitting + [None])[0]
+    if isinstance(value, (list, tuple)):
+        return type(value)(_overwrite(item, given) for item in value)
+    if isinstance(value, dict):
+        return {key: _overwrite(item, given) for key, item in value.items()}
+    return None
+
+
+def _tensors(value):
+    import torch
+
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [each for item in value for each in _tensors(item)]
+    return [value] if isinstance(value, torch.Tensor) else []
+
+"""
+
+_INPUTS = {
+    TaskFormat.KERNEL: """
+_computed = custom_kernel
+
+
+def custom_kernel(data):
+    import copy
+
+    return _overwrite(_computed(copy.deepcopy(data)), _tensors(data))
+""",
+    TaskFormat.KERNELBENCH: """
+_computed = ModelNew.forward
+
+
+def _forward(self, *inputs):
+    import copy
+
+    return _overwrite(_computed(self, *copy.deepcopy(inputs)), _tensors(inputs))
+
+
+ModelNew.forward = _forward
+""",
+}
+
+
 _REPLAY = """
 
 _computed, _answers = ModelNew.forward, []
@@ -80,21 +138,24 @@ ModelNew.forward = _forward
 
 
 def answers_for(task_format: TaskFormat) -> tuple[str, ...]:
-    """Return the answers that no task of the format may accept.
+    """Return the answers that a check of a task of the format tries.
 
     `REPLAY` is only for KernelBench problems. Their inputs differ only in values, so a result such
     as the mean of millions of them may hardly change. Other tasks may have a single test, which a
     replayed result passes.
     """
     replay = (REPLAY,) if task_format is TaskFormat.KERNELBENCH else ()
-    return (*FILLED, *replay)
+    return (*FILLED, INPUT, *replay)
 
 
 def refusals_of(answer: str) -> frozenset[Verdict]:
     """Return the verdicts that reject an answer.
 
-    A task's own evaluation may also raise an exception at a shape that it does not expect.
+    A task's own evaluation may also raise an exception at a shape that it does not expect. Where no
+    tensor of the input has the answer's shape and type, `INPUT` is refused in other ways.
     """
+    if answer == INPUT:
+        return frozenset(Verdict) - {Verdict.PASSED}
     own = frozenset((Verdict.CRASHED,)) if answer == NO_ELEMENTS else frozenset[Verdict]()
     return own | {Verdict.WRONG_ANSWER}
 
@@ -103,6 +164,8 @@ def source_answering(source: str, answer: str, task_format: TaskFormat) -> str:
     """Return a submission that runs `source`'s kernel and then replaces its result."""
     if answer == REPLAY:
         return source + _REPLAY
+    if answer == INPUT:
+        return source + _RETURN_INPUT + _INPUTS[task_format]
     return source + _WRAPPER.format(number=FILLED[answer]) + _KERNELS[task_format]
 
 
@@ -135,8 +198,14 @@ _ADVICE = {
     ),
 }
 _OWN_ADVICE = "make the task's own evaluation reject it"
+_INPUT_ADVICE = (
+    "a kernel that returns its input does no work; unless that is right, ask for an answer whose "
+    "numbers have another type or order"
+)
 
 
-def advice_for(task: TaskDefinition) -> str:
-    """Return what to change in a task that accepts a constant answer."""
+def advice_for(task: TaskDefinition, answer: str) -> str:
+    """Return what to change in a task that accepts an answer."""
+    if answer == INPUT:
+        return _INPUT_ADVICE
     return _OWN_ADVICE if task.grader is Grader.POPCORN else _ADVICE[task.format]

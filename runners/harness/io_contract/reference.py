@@ -74,6 +74,8 @@ def _value_mismatch(
 ) -> str | None:
     if expected.dtype == torch.bool:
         wrong = expected != actual
+    elif not (expected.is_floating_point() or expected.is_complex()):
+        wrong = _wrong_integers(expected, actual, atol, rtol)
     else:
         expected, actual = values.widened(expected), values.widened(actual)
         wrong = ~torch.isclose(actual, expected, rtol=rtol, atol=atol)
@@ -88,6 +90,20 @@ def _value_mismatch(
         f"Max difference: {largest:g}. Avg difference: {mean:g}. "
         f"Tolerance: atol={atol:g}, rtol={rtol:g}."
     )
+
+
+def _wrong_integers(
+    expected: torch.Tensor, actual: torch.Tensor, atol: float, rtol: float
+) -> torch.Tensor:
+    """Return which integers differ by more than the tolerance.
+
+    `torch.isclose` would compare them as float32, in which 1e9 and 1e9 + 31 are equal. Integers for
+    which the tolerance is below 1 must be equal, also if they have no exact double.
+    """
+    right = expected.double()
+    tolerance = rtol * right.abs() + atol
+    near = ((actual.double() - right).abs() <= tolerance) & (tolerance >= 1)
+    return ~near & (expected != actual)
 
 
 def _largest_and_mean_difference(

@@ -295,6 +295,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
 
     @override
     def refuse_misplaced_output(self, data: object, reply: channel.CandidateReply) -> None:
+        super().refuse_misplaced_output(data, reply)
         if not self.remote:
             self.answer.refuse_across(on_device(lay_out(data).node), self.place.shift)
 

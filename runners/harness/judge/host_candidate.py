@@ -201,15 +201,16 @@ class HostCandidate:
     def refuse_misplaced_output(self, data: object, reply: channel.CandidateReply) -> None:
         """Refuse an output that consists of the input's pages in another order, or of two inputs.
 
-        Such a kernel moves less than it returns.
+        Such a kernel moves less than it returns. Only inputs in host memory are considered.
         """
-        if reply.output is None:
+        inputs = [*filter(values.on_host, values.tensors(planned(data).node))]
+        if reply.output is None or not inputs:
             return
         with readable():
             places = self.handle.process.places_of(self.arena.fd)
         if places - {self.base}:
             raise VerdictError(Verdict.DISALLOWED, MAPPED_AGAIN)
-        placed = [(node.offset or 0, node.reach) for node in values.tensors(planned(data).node)]
+        placed = [(node.offset or 0, node.reach) for node in inputs]
         for node in filter(values.on_host, values.tensors(reply.output)):
             begin, end = node.address - self.base, node.address - self.base + node.reach
             in_one = any(at <= begin and end <= at + reach for at, reach in placed)

@@ -6,6 +6,7 @@ records for a process, such as locks or mappings, and pages that only a socket o
 
 import errno
 import math
+import re
 import select
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,8 +19,9 @@ from runners.process_tree import descendants, living_threads
 
 _FILES = (("memory.usage_in_bytes", "total_rss", "total_cache"), ("memory.current", "anon", "file"))
 """In cgroup version 1 and 2: the file with all memory, and the parts of it that are not counted."""
-_SHARED = b" /dev/zero (deleted)\n"
-"""How Linux names shared memory that belongs to no file."""
+_SHARED = re.compile(rb" (\d+) +(?:/dev/zero \(deleted\)|\[anon_shmem:.*\])$", re.MULTILINE)
+"""A mapping of shared memory that belongs to no file, also after PR_SET_VMA: its inode."""
+_SHARED_OR_MEMORY_FILE = re.compile(_SHARED.pattern.replace(b"(?:", b"(?:/memfd:.*|"), re.MULTILINE)
 _UNMAPPED_SHARE, _UNMAPPED_LEAST = 4, 256 << 20
 MAPS_MOST = 16 << 20
 """The most bytes of a process's list of mappings that are read: its paths can be very long."""
@@ -28,21 +30,30 @@ _MARGIN = 16
 _FREED_S, _POLL_S = 2.0, 0.01
 
 
-def hides_more(pid: int, before: int, limit: int, *, gpu: bool, kill: Callable[[], object]) -> bool:
+def hides_more(
+    pid: int,
+    before: int,
+    limit: int,
+    *,
+    gpu: bool,
+    kill: Callable[[], object],
+    known: frozenset[bytes] = frozenset(),
+) -> bool:
     """Return whether a process and its descendants keep over `limit` bytes of shared memory.
 
     Linux does not report whose it is. So the answer is yes if the harness's shared memory exceeds
     `before` by over `limit`, and the process has mapped some or, on a GPU, memory files as large.
-    If the harness has no group of its own, the memory may be other programs'. The process is then
-    killed to see whose it is.
+    If the harness has no group of its own, the memory may be other programs'. On a GPU, whose
+    driver maps shared memory too, it may be another candidate's. The process is then killed to see
+    whose it is. Mappings of `known` inodes do not count.
     """
     if process_limits.shared_memory() - before <= limit:
         return False
-    if gpu:
-        return memory_files(pid) > limit
-    if not maps_shared_memory(pid):
+    if gpu and memory_files(pid) > limit:
+        return True
+    if not maps_shared_memory(pid, known, gpu=gpu):
         return False
-    if process_limits.memory_group() is not None:
+    if not gpu and process_limits.memory_group() is not None:
         return True
     return freed_by_killing(kill, process_limits.shared_memory, limit - limit // _MARGIN)
 
@@ -61,25 +72,40 @@ def freed_by_killing(kill: Callable[[], object], memory: Callable[[], int], leas
     return True
 
 
-def maps_shared_memory(pid: int) -> bool:
+def maps_shared_memory(
+    pid: int, known: frozenset[bytes] = frozenset(), *, gpu: bool = False
+) -> bool:
     """Return whether a process or a descendant has mapped shared memory that belongs to no file.
 
     Its pages stay when they leave the process's page tables, and Linux does not report how many
     there are. For a process that cannot be inspected or has a very long list of mappings, the
-    answer is yes.
+    answer is yes. On a GPU, where a candidate may create them, memory files count too.
     """
+    pattern = _SHARED_OR_MEMORY_FILE if gpu else _SHARED
     for process in (pid, *descendants(pid)):
         for thread in living_threads(process)[:1]:
             try:
-                with Path(f"/proc/{thread}/maps").open("rb") as maps:
-                    text = maps.read(MAPS_MOST)
-                if _SHARED in text or len(text) == MAPS_MOST:
-                    return True
+                text = _mappings(thread)
             except PermissionError:
                 return True
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has just ended
+            if len(text) == MAPS_MOST or set(pattern.findall(text)) - known:
+                return True
     return False
+
+
+def shared_mappings(pid: int) -> frozenset[bytes]:
+    """Return the inodes of the shared memory and memory files that one process has mapped."""
+    try:
+        return frozenset(_SHARED_OR_MEMORY_FILE.findall(_mappings(pid)))
+    except OSError:
+        return frozenset()
+
+
+def _mappings(pid: int) -> bytes:
+    with Path(f"/proc/{pid}/maps").open("rb") as maps:
+        return maps.read(MAPS_MOST)
 
 
 def memory_files(pid: int) -> float:

@@ -171,7 +171,7 @@ _UDP, _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 17, 1, 7, 8
 _SO_ATTACH_FILTER, _SO_ATTACH_REUSEPORT_CBPF = 26, 51
 _REQUESTS = (0x5412, 0x541C, 0x5452, 0x8940, 0x8941, 0x8982, 0x8983, 0x89A0, 0x89A1)
 """TIOCSTI, TIOCLINUX, FIOASYNC, and those for which Linux loads modules of bridges and VLANs."""
-_PR_SCHED_CORE, _PR_FUTEX_HASH = 62, 78
+_PR_SCHED_CORE, _PR_FUTEX_HASH, _PR_SET_VMA = 62, 78, 0x53564D41
 _RLIMIT_CORE = 4
 _MADV_PAGEOUT = 21  # it would move memory to the swap space, where no watchdog counts shared memory
 _FAMILIES, _NETLINK = (1, 2, 10, 16), 16
@@ -278,15 +278,14 @@ def _refuse_options() -> list[Instruction]:
     """Refuse options of `prctl`; those of new Linux kernels with EINVAL, as an old one does.
 
     PR_SCHED_CORE keeps other processes off the hyperthread next to a candidate. PR_FUTEX_HASH makes
-    Linux allocate as much memory as the caller asks for, which no process has mapped. With
-    PR_SET_SECCOMP Linux compiles a filter (see `_restrict_socket_options`).
+    Linux allocate as much memory as the caller asks for, which no process has mapped. PR_SET_VMA
+    hides shared memory under another name. With PR_SET_SECCOMP Linux compiles a filter (see
+    `_restrict_socket_options`).
     """
-    return [
-        *_refuse(syscalls.PR_SET_CHILD_SUBREAPER, errno.EPERM),
-        *_refuse(syscalls.PR_SET_SECCOMP, errno.EPERM),
-        *_refuse(_PR_SCHED_CORE, errno.EINVAL),
-        *_refuse(_PR_FUTEX_HASH, errno.EINVAL),
-    ]
+    old = (syscalls.PR_SET_CHILD_SUBREAPER, syscalls.PR_SET_SECCOMP)
+    new = (_PR_SCHED_CORE, _PR_FUTEX_HASH, _PR_SET_VMA)
+    refused = [step for each in old for step in _refuse(each, errno.EPERM)]
+    return refused + [step for each in new for step in _refuse(each, errno.EINVAL)]
 
 
 def seccomp_instructions(

@@ -29,10 +29,8 @@ from runners.harness.verdicts import VerdictError, error_of_exit
 
 WATCH_S = 0.1
 """Interval in seconds at which a waiting judge checks a candidate's memory, output and deadline."""
-
 START_S = 30.0
 """Seconds for a candidate to start; only trusted code runs until then."""
-
 EXIT_S = 10.0
 """Seconds for a process to exit after it has closed its sockets; with a GPU, over one is usual."""
 
@@ -103,6 +101,7 @@ class CandidateHandle:
         self.inherited = memory_of_tree(self.process.pid)
         self.shared_before, self.kernel_before = shared_memory(), kernel_memory()
         self.unmapped_before = charged_memory.unmapped_memory()
+        self.known_mappings = charged_memory.shared_mappings(self.process.pid)
         self.orders.settimeout(0)
         self.poll = select.poll()
         self.poll.register(self.orders, select.POLLIN)
@@ -301,7 +300,8 @@ class CandidateHandle:
         if charged_memory.keeps_unmapped(pid, self.unmapped_before, most, gpu=gpu, kill=kill):
             return True
         limit = most + self.spec.limits.disk + (2 * self.arena.input_size if self.arena else 0)
-        return charged_memory.hides_more(pid, self.shared_before, limit, gpu=gpu, kill=kill)
+        before, known = self.shared_before, self.known_mappings
+        return charged_memory.hides_more(pid, before, limit, gpu=gpu, kill=kill, known=known)
 
     def _burdens_driver(self, most: int) -> bool:
         """Return whether a GPU's driver keeps too many records for the candidate.

@@ -27,8 +27,10 @@ GAPS_MOST = 2
 """An output that takes more than this many times the memory of its elements is copied without gaps,
 because these take long to compare. Others keep their strides: a task may require contiguous memory.
 """
-_MEMORY_FILE = re.compile(rb"^(\w+)-\w+ \S+ (\w+) \S+ (\d+) +/memfd:", re.MULTILINE)
-"""A mapping of a memory file: address, offset and inode."""
+_MEMORY_FILE = re.compile(
+    rb"^(\w+)-\w+ \S+ (\w+) \S+ (\d+) +(?:/memfd:|\[anon_shmem:)", re.MULTILINE
+)
+"""A mapping of a memory file, also with a name from PR_SET_VMA: address, offset and inode."""
 PIECE = 64 << 20
 """The bytes of an output that are copied between two checks of the deadline."""
 STOP_S = 2.0

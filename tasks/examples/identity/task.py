@@ -3,6 +3,6 @@
 import torch
 
 input_t = tuple[torch.Tensor, torch.Tensor]
-"""`(input, output)`: float16 vectors of `size` elements; fill `output`."""
+"""`(input, output)`: a float16 and a float32 vector of `size` elements; fill `output`."""
 output_t = torch.Tensor
 """The filled `output`."""

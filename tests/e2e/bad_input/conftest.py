@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.command import IDENTITY, Podium, fresh, served
 
-KERNEL = "def custom_kernel(data):\n    return data[0].clone()\n"
+KERNEL = "def custom_kernel(data):\n    return data[0].float()\n"
 
 
 @pytest.fixture(scope="session")

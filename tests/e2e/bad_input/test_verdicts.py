@@ -23,8 +23,8 @@ KERNEL = "def custom_kernel(data):\n"
         ),
         (f"{KERNEL}    pass\n", "invalid_submission", "`custom_kernel` returned nothing"),
         (f"{KERNEL}    return data[0].repeat(2)\n", "wrong_answer", "shape [2], [1] is expected"),
-        (f"{KERNEL}    return data[0].float()\n", "wrong_answer", "float32, float16 is expected"),
-        (f"{KERNEL}    return data[0].to('meta')\n", "wrong_answer", "device meta, cpu is exp"),
+        (f"{KERNEL}    return data[0].clone()\n", "wrong_answer", "float16, float32 is expected"),
+        (f"{KERNEL}    return data[1].to('meta')\n", "wrong_answer", "device meta, cpu is exp"),
         (f"{KERNEL}    return [data[0]]\n", "wrong_answer", "a list, a tensor is expected"),
     ],
 )

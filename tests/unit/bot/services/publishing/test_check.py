@@ -65,7 +65,7 @@ async def test_a_sound_task_is_ok_and_everything_of_it_was_run() -> None:
     report = await report_on(runner=runner)
     assert report.ok
     assert report.was_run
-    assert sorted(mode for mode, _ in runner.modes) == ["ranked"] * 3 + ["test"] * 10
+    assert sorted(mode for mode, _ in runner.modes) == ["ranked"] * 3 + ["test"] * 12
 
 
 TWO_BENCHMARKS = scaffold("double")["task.yml"].replace(
@@ -77,7 +77,7 @@ async def test_benchmarks_that_are_not_ranked_by_are_run_too() -> None:
     runner = DiscerningRunner(create())
     report = await report_on({"task.yml": TWO_BENCHMARKS}, runner=runner)
     assert sorted(mode for mode, _ in runner.modes) == (
-        ["benchmark"] + ["ranked"] * 3 + ["test"] * 10
+        ["benchmark"] + ["ranked"] * 3 + ["test"] * 12
     )
     assert any("passes every benchmark" in each.message for each in report.findings)
     every = DiscerningRunner(create())
@@ -113,7 +113,7 @@ async def test_each_gpu_type_is_checked_by_the_runner_that_can() -> None:
     assert [(each.gpu, each.was_run) for each in reports] == [
         ("CPU", True), ("H100", True), ("L4", False),
     ]  # fmt: skip
-    assert len(cpu.modes) == len(gpu.modes) == 13
+    assert len(cpu.modes) == len(gpu.modes) == 15
 
 
 class _Meeting(DiscerningRunner):
@@ -236,6 +236,28 @@ async def test_a_degenerate_answer_that_passes_is_an_error(number: str, answer: 
     ((file, message),) = errors(report)
     assert file == "task.yml"
     assert message.startswith(f"an answer of {answer} passes every test")
+
+
+async def test_an_input_that_is_a_right_answer_is_a_warning() -> None:
+    class Viewing(DiscerningRunner):
+        """A judge of a task whose answer is a view of its input."""
+
+        @override
+        async def start(self, request: EvaluationRequest) -> CallId:
+            constant = "number = " in request.source
+            return await (super().start(request) if constant else self._fake.start(request))
+
+    report = await report_on(runner=Viewing(create()))
+    (finding,) = (each for each in report.findings if "the input itself" in each.message)
+    assert (finding.level, finding.file) == (Level.WARNING, "task.yml")
+    assert finding.message == (
+        "an answer of the input itself passes every test; a kernel that returns its input does no "
+        "work; unless that is right, ask for an answer whose numbers have another type or order"
+    )
+    rejecting = await report_on()
+    assert "an answer of the input itself is rejected" in {
+        each.message for each in rejecting.findings if each.level is Level.INFO
+    }
 
 
 async def test_a_constant_answer_is_tried_at_each_ranked_benchmark() -> None:

@@ -8,6 +8,7 @@ import torch
 
 from bot.services.publishing.constant_answers import (
     FILLED,
+    INPUT,
     REPLAY,
     advice_for,
     answers_for,
@@ -82,8 +83,8 @@ def test_a_model_may_remember_its_first_answer() -> None:
 
 
 def test_only_a_problem_with_several_tests_can_be_asked_whether_it_finds_that() -> None:
-    assert answers_for(TaskFormat.KERNEL) == tuple(FILLED)
-    assert answers_for(TaskFormat.KERNELBENCH) == (*FILLED, REPLAY)
+    assert answers_for(TaskFormat.KERNEL) == (*FILLED, INPUT)
+    assert answers_for(TaskFormat.KERNELBENCH) == (*FILLED, INPUT, REPLAY)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,44 @@ def test_the_advice_names_what_accepts_a_constant_answer(
 ) -> None:
     task = make_task().model_copy(update={"grader": grader, "format": task_format})
 
-    assert advice in advice_for(task)
+    assert advice in advice_for(task, "zeros")
+    assert "returns its input does no work" in advice_for(task, INPUT)
+
+
+FILLING = """\
+def custom_kernel(data):
+    source, output = data["a"]
+    output.copy_(source)
+    return {"same": output, "other": source + 1, "least": source.min(), "count": 3}
+"""
+
+
+def test_the_input_is_given_back_as_it_was_before_the_kernel_filled_a_part_of_it() -> None:
+    space: dict[str, Any] = {}
+    exec(source_answering(FILLING, INPUT, TaskFormat.KERNEL), space)  # noqa: S102 - our own source
+    source, output = torch.arange(3.0), torch.full((3,), 9.0)
+    found = space["custom_kernel"]({"a": (source, output), "b": 7})
+
+    assert found["same"] is source
+    assert found["other"] is source  # it has the shape and the type
+    assert (found["least"], found["count"]) == (None, None)
+    assert output.tolist() == [9.0] * 3
+
+
+def test_of_the_inputs_an_equal_one_is_given_back() -> None:
+    space: dict[str, Any] = {}
+    body = "def custom_kernel(data):\n    return [data[1].clone()]\n"
+    exec(source_answering(body, INPUT, TaskFormat.KERNEL), space)  # noqa: S102 - our own source
+    first, second = torch.zeros(2), torch.ones(2)
+    assert space["custom_kernel"]((first, second))[0] is second
+
+
+def test_a_model_may_give_its_input_back() -> None:
+    space: dict[str, Any] = {}
+    exec(source_answering(RIGHT, INPUT, TaskFormat.KERNELBENCH), space)  # noqa: S102 - as above
+    given = torch.zeros(2, 4)
+    with torch.no_grad():
+        assert space["ModelNew"](4)(given) is given
 
 
 def shaped(*sizes: int) -> tuple[Workload, ...]:

@@ -77,6 +77,28 @@ def test_doubles_are_compared_as_doubles() -> None:
     assert mismatch([right], [right + 1e-9], 0, 1e-8) is None
 
 
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint32, torch.uint64])
+def test_integers_are_not_compared_as_floats(dtype: torch.dtype) -> None:
+    right = torch.tensor([1_000_000_000, 100], dtype=dtype)
+    for off, tolerances, wrong in [
+        ([31, 0], (1e-5, 0), True),
+        ([31, 0], (30.0, 0), True),
+        ([31, 0], (31.0, 0), False),
+        ([10_000_000, 1], (0, 1e-2), False),
+        ([10_000_001, 0], (0, 1e-2), True),
+        ([0, 1], (0.5, 0), True),
+        ([0, 0], (0, 0), False),
+    ]:
+        given = torch.tensor([1_000_000_000 + off[0], 100 + off[1]], dtype=dtype)
+        assert bool(mismatch([right], [given], *tolerances)) is wrong, (off, tolerances)
+
+
+def test_integers_without_an_exact_double_must_be_equal_below_a_tolerance_of_one() -> None:
+    right = torch.tensor([(1 << 60) + 1])
+    assert mismatch([right], [right - 1], 1e-5, 0)
+    assert mismatch([right], [right], 0, 0) is None
+
+
 def test_numbers_of_four_bits_are_compared_by_their_values() -> None:
     bytes_of = torch.tensor([[0x21, 0x07, 0x80]], dtype=torch.uint8)
     right = bytes_of.view(torch.float4_e2m1fn_x2)

@@ -19,6 +19,7 @@ from runners.harness.judge import device_candidate
 from runners.harness.judge.answer import POISONS, Answer
 from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate, Place
 from runners.harness.judge.launches import GUARD
+from runners.harness.protocol.arena import ALIGNMENT
 from runners.harness.protocol.channel import (
     CandidateReply,
     CandidateRequest,
@@ -818,6 +819,50 @@ def test_an_output_may_not_begin_in_an_input_and_end_behind_it(
     with pytest.raises(VerdictError, match="is not within one of them") as ruling:
         device_seat.refuse_misplaced_output(None, reply)
     assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+@pytest.mark.parametrize("remote", [True, False])
+@pytest.mark.parametrize(
+    ("places", "address", "refusal"),
+    [
+        ({0}, 0, None),
+        ({0}, 1 << 30, None),
+        ({0}, 2 * ALIGNMENT, None),
+        ({0, 1 << 30}, 0, "at another address"),
+        ({0}, 2 * ALIGNMENT - 12, "is not within one of them"),
+    ],
+)
+def test_a_host_output_may_not_be_the_pages_of_host_inputs_in_another_order(
+    *,
+    device_seat: DeviceCandidate,
+    candidate: Candidate,
+    places: set[int],
+    address: int,
+    refusal: str | None,
+    remote: bool,
+) -> None:
+    device_seat.remote = remote
+    candidate.process.places_of = lambda _: frozenset(places)
+    device_seat.arena.fd = 0
+    inputs = torch.zeros(2, 3), torch.zeros(2, 3)  # at 0 and at 2 * ALIGNMENT
+    reply = CandidateReply(status=Status.DONE, output=described(device="cpu", address=address))
+    device_seat.answer.expect(HOSTED)
+
+    if refusal is None:
+        device_seat.refuse_misplaced_output(inputs, reply)
+        return
+    with pytest.raises(VerdictError, match=refusal) as ruling:
+        device_seat.refuse_misplaced_output(inputs, reply)
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+def test_without_an_input_on_the_host_no_mapping_is_read(
+    device_seat: DeviceCandidate, candidate: Candidate
+) -> None:
+    candidate.process.places_of = pytest.fail
+    reply = CandidateReply(status=Status.DONE, output=described(device="cpu"))
+    device_seat.answer.expect(HOSTED)
+    device_seat.refuse_misplaced_output((torch.zeros(0), 3), reply)
 
 
 def hoarding(inputs: int = 0) -> None:

@@ -50,21 +50,30 @@ def test_without_a_group_the_kernels_records_count_and_in_an_unreadable_one_noth
 
 
 @pytest.mark.parametrize(
-    ("own_group", "kept_by_it", "ends"),
-    [(True, 0, True), (False, 1000, True), (False, 900, None), (False, 0, None)],
+    ("own_group", "gpu", "kept_by_it", "ends"),
+    [
+        (True, False, 0, True),
+        (False, False, 1000, True),
+        (False, False, 900, None),
+        (False, False, 0, None),
+        (True, True, 1000, True),
+        (True, True, 0, None),  # the driver's, or another candidate's
+    ],
 )
 def test_shared_memory_that_may_be_a_neighbours_counts_only_if_a_kill_frees_it(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     *,
     own_group: bool,
+    gpu: bool,
     kept_by_it: int,
     ends: bool | None,
 ) -> None:
     in_group(monkeypatch, "", tmp_path / ("podium-1" if own_group else "others"), VERSION_2)
     used = [1100]
     monkeypatch.setattr(process_limits, "shared_memory", lambda: used[0])
-    monkeypatch.setattr(charged_memory, "maps_shared_memory", lambda _: True)
+    monkeypatch.setattr(charged_memory, "memory_files", lambda _: 0)
+    monkeypatch.setattr(charged_memory, "maps_shared_memory", lambda *_, **__: True)
     monkeypatch.setattr(charged_memory, "_FREED_S", 0.0)
 
     def kill() -> None:
@@ -72,9 +81,9 @@ def test_shared_memory_that_may_be_a_neighbours_counts_only_if_a_kill_frees_it(
 
     if ends is None:
         with pytest.raises(MachineError, match="other programs"):
-            charged_memory.hides_more(1, 0, 1000, gpu=False, kill=kill)
+            charged_memory.hides_more(1, 0, 1000, gpu=gpu, kill=kill)
     else:
-        assert charged_memory.hides_more(1, 0, 1000, gpu=False, kill=kill) is ends
+        assert charged_memory.hides_more(1, 0, 1000, gpu=gpu, kill=kill) is ends
 
 
 @pytest.mark.parametrize(

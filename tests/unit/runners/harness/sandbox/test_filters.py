@@ -154,14 +154,17 @@ def test_exclusive_locks_of_whole_files_are_allowed_unreported(
 
 @BOTH
 @given(option=st.integers(0, 100))
+@example(option=0x53564D41)
 def test_dangerous_options_of_prctl_are_refused(machine: str, option: int) -> None:
     number = {"x86_64": 157, "aarch64": 167}[machine]
     set_seccomp, set_child_subreaper, sched_core, futex_hash = 22, 36, 62, 78
+    set_vma = 0x53564D41
     errors = {
         set_seccomp: errno.EPERM,
         set_child_subreaper: errno.EPERM,
         sched_core: errno.EINVAL,
         futex_hash: errno.EINVAL,
+        set_vma: errno.EINVAL,
     }
     expected = REFUSED | errors[option] if option in errors else ALLOW
     assert verdict(machine, number, option) == expected

@@ -12,7 +12,12 @@ import psutil
 import pytest
 
 from runners.harness.sandbox import charged_memory, process_limits
-from runners.harness.sandbox.charged_memory import maps_shared_memory, memory_files
+from runners.harness.sandbox.charged_memory import (
+    hides_more,
+    maps_shared_memory,
+    memory_files,
+    shared_mappings,
+)
 from runners.harness.sandbox.process_limits import (
     holds_more,
     kill_beneath,
@@ -71,6 +76,16 @@ os.dup(file)
 sys.stdout.write("up"); sys.stdout.flush()
 sys.stdin.read()
 """
+UNLISTED = (
+    "import ctypes, mmap, os, sys\n"
+    "c = ctypes.CDLL(None)\n"
+    "c.mmap.restype = ctypes.c_void_p\n"
+    "file = os.memfd_create('held')\n"
+    "for _ in range(50):\n    os.write(file, bytes(4 << 20))\n"
+    "assert c.mmap(None, ctypes.c_size_t(4096), 1, 2, file, ctypes.c_long(0))\n"
+    "os.close(file)\n"
+) + HOLDER.replace("held = bytearray(200 << 20)\n", "")
+"""Keeps a memory file by a private mapping of one page, with no descriptor."""
 MIB = 1 << 20
 
 
@@ -135,6 +150,28 @@ def test_shared_memory_stays_although_no_process_has_it_in_its_page_tables(
     assert memory_of_tree(pid) < 60 * MIB
     assert shared_memory() - before > 150 * MIB
     assert maps_shared_memory(pid)
+
+
+@pytest.mark.parametrize("script", [UNMAPPED, UNLISTED])
+def test_on_a_gpu_hidden_memory_counts_if_killing_its_process_frees_it(
+    started: list[subprocess.Popen[bytes]], script: str
+) -> None:
+    before = shared_memory()
+    pid = run(started, script)
+    killed: list[int] = []
+
+    def kill() -> None:
+        killed.append(pid)
+        assert kill_tree(pid)
+
+    def hides(known: frozenset[bytes]) -> bool:
+        return hides_more(pid, before, 100 * MIB, gpu=True, kill=kill, known=known)
+
+    assert memory_files(pid) == 0
+    assert not hides(known=shared_mappings(pid))  # a driver's
+    assert not killed
+    assert hides(known=frozenset())
+    assert killed
 
 
 def test_memory_files_count_once_although_no_process_has_mapped_them(
@@ -245,6 +282,17 @@ def test_memory_of_processes_that_let_nobody_look_is_counted_all_the_same(
     pid = run(started, SHARER)
     settled(pid, 3)
     assert memory_of_tree(pid) > 200 * MIB
+
+
+def test_shared_memory_with_another_name_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = b"7f00-7f01 rw-s 00000000 00:01 12345                    %s\n"
+    names = {b"[anon_shmem:numbers]": True, b"/dev/zero (deleted)": True, b"/dev/zero": False}
+    for name, shared in names.items():
+        text = line % b"/lib/a.so" + line % name + line % b"[anon:private]"
+        monkeypatch.setattr(charged_memory, "_mappings", lambda _, text=text: text)
+        assert maps_shared_memory(os.getpid()) is shared
+    monkeypatch.undo()
+    assert shared_mappings(1 << 22) == frozenset()  # no such process
 
 
 @pytest.mark.parametrize(

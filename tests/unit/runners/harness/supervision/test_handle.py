@@ -489,3 +489,29 @@ def test_records_of_a_driver_count_for_a_candidate_that_has_grown_and_frees_them
         return
     with pytest.raises(ends, match=r"memory were used|other programs"):
         handle._enforce(Deadline.after(10))
+
+
+@pytest.mark.parametrize("maps", [True, False])
+def test_on_a_gpu_only_shared_memory_that_was_mapped_since_the_start_may_be_hidden(
+    start: Start, monkeypatch: pytest.MonkeyPatch, *, maps: bool
+) -> None:
+    mapping = "import mmap\nshared = mmap.mmap(-1, 4096)\nshared[0] = 1\n" if maps else ""
+    handle = start(mapping + "def custom_kernel(data):\n    return data\n")
+    handle.request(BUILD, Deadline.after(10))
+    shared = DeviceFds(
+        transport="vmm", size=1, output_at=0, pool_at=0, places_at=0, words_size=1
+    )  # as on a GPU
+    handle.spec = ENLISTMENT.model_copy(update={"shared": shared})
+    grown = handle.shared_before + (1 << 50)
+    monkeypatch.setattr(
+        process_limits, "shared_memory", lambda: grown * (not handle.process.killed)
+    )
+    handle.next_check = 0.0
+
+    if not maps:
+        handle._enforce(Deadline.after(10))
+        assert not handle.process.killed
+        return
+    with pytest.raises(VerdictError) as refused:
+        handle._enforce(Deadline.after(10))
+    assert refused.value.verdict is Verdict.MEMORY_EXCEEDED

@@ -1,5 +1,7 @@
+import io
 import mmap
 import os
+import re
 import resource
 import select
 import signal
@@ -7,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
@@ -293,6 +297,19 @@ def test_each_order_of_the_pages_of_a_memory_file_is_a_place_of_its_own() -> Non
         with mmap.mmap(arena.fd, 4096, offset=4096):
             assert len(first.places_of(arena.fd)) == 2
         assert first.places_of(arena.fd) == {whole}
+
+
+def test_a_mapping_that_has_another_name_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def renamed(path: Path, mode: str) -> IO[bytes]:
+        with known(path, mode) as maps:
+            return io.BytesIO(re.sub(rb"/memfd:.*", b"[anon_shmem:numbers]", maps.read()))
+
+    known: Callable[[Path, str], IO[bytes]] = Path.open
+    with Arena(4096) as arena:
+        judge = CandidateProcess(os.getpid())
+        places = judge.places_of(arena.fd)
+        monkeypatch.setattr(Path, "open", renamed)
+        assert judge.places_of(arena.fd) == places != frozenset()
 
 
 def test_a_list_of_mappings_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,5 +3,4 @@ from task import input_t, output_t
 
 
 def custom_kernel(data: input_t) -> output_t:
-    source, output = data
-    return output.copy_(source.float().half())
+    return data[0].float()
