@@ -13,7 +13,6 @@ from typing import Any
 
 from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
-from runners.harness.judge.checks import difference
 from runners.harness.judge.host_candidate import HostCandidate, verify
 from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, other_session, planned, seed_of
@@ -151,8 +150,7 @@ class WorkloadCalls:
 
     def _call(self, candidate: HostCandidate) -> channel.Exchange:
         """Call the submission on a fresh input and check its answer."""
-        data = self._fresh_input()
-        expected = self.session.code.expected(data) if self.varies else self.expected
+        data, expected = self._fresh_call()
         with self.session.record_duration("run"):
             self._take_precedence()
             launch = self.session.launch_of(self.workload)
@@ -160,21 +158,15 @@ class WorkloadCalls:
                 channel.Operation.RUN, data, expected, self.deadline, launch=launch
             )
         if not exchange.late:  # a late call does not count, and its output is not read
-            expected = self._expected_for(exchange.reply.output, data, expected)
             verify(candidate, data, exchange.reply, expected, deadline=self.deadline)
         return exchange
 
-    def _expected_for(
-        self, output: values.Node | None, data: object, expected: values.Node | None
-    ) -> values.Node | None:
-        """Return the structure with which this output is compared: the reference's for this input.
-
-        It is computed only for an output that differs from `expected`, that of another input.
-        """
-        if self.varies or expected is None or output is None or not difference(expected, output):
-            return expected
+    def _fresh_call(self) -> tuple[Any, values.Node | None]:
+        """Return a fresh input and the structure of a right output for this very input."""
+        data = self._fresh_input()
         with self.session.record_duration("check"):
-            return self.session.code.expected(data)
+            expected = self.session.code.expected(data)
+        return data, self.expected if expected is None else expected
 
     def _time_reference(self, result: Round) -> None:
         """Time the reference with half as many calls as the round has, as far as there is time."""
