@@ -17,8 +17,9 @@ from runners.harness.judge.task_code import KernelTask
 from runners.harness.profile.profiler import profile, profile_kernels
 from runners.harness.protocol import arena, channel, values
 from runners.harness.timing import pairs
+from runners.harness.timing.calls import STARTS_MOST
 from runners.harness.timing.pairs import PairedTimer, Rival, RivalFailedError
-from runners.harness.timing.stopwatch import STARTS_MOST, WorkloadTimer
+from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skipped
 
 

@@ -204,7 +204,9 @@ def _refuse_undefined(output: object) -> None:
 
 
 def _difference(want: object, got: object, tolerance: float) -> str | None:
-    """Describe the first difference in value of two outputs of the same structure, or None."""
+    """Describe the first difference of two outputs, in structure or in value, or None."""
+    if wrong := shape_mismatch(got, arena.compact_description(want)):
+        return wrong
     pairs = list(zip(_parts(want), _parts(got), strict=True))
     for number, (right, given) in enumerate(pairs):
         place = f"output {number}: " if len(pairs) > 1 else ""

@@ -15,12 +15,13 @@ from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
 from runners.harness.judge.checks import difference
 from runners.harness.judge.host_candidate import HostCandidate, verify
-from runners.harness.judge.pool import fresh_candidate
+from runners.harness.judge.pool import CandidatePool, fresh_candidate
 from runners.harness.judge.session import EvaluationSession, other_session, planned, seed_of
 from runners.harness.protocol import channel, values
+from runners.harness.protocol.arena import Plan
 from runners.harness.sandbox.process_limits import precedence
 from runners.harness.supervision.handle import StartError
-from runners.harness.timing import samples
+from runners.harness.timing import samples, trains
 from runners.harness.timing.rounds import CALM_LEAST, Round, waited
 from runners.harness.timing.stop_rule import StopRule
 from runners.harness.verdicts import VerdictError
@@ -35,6 +36,22 @@ CALL_SHARE = 0.05
 """The most of a workload's time that one call of the reference may take."""
 REFERENCE_SHARE = 1 / 20
 """The most of a workload's seconds for its rounds that the reference takes before or after one."""
+STARTS_MOST = 8
+"""The most candidates that start at once on a GPU."""
+ROOM = 2
+"""Candidates on a GPU get memory for inputs this many times as large as one that was too large."""
+
+
+class UnlikeInputError(Exception):
+    """The candidates on a GPU were not prepared for an input; the timing begins again.
+
+    Only the task's code decides that: its inputs and the structure of its reference's outputs.
+    """
+
+    def __init__(self, plan: Plan, expected: values.Node | None) -> None:
+        super().__init__()
+        self.plan = plan
+        self.expected = expected
 
 
 def calm_overheads(calibrator: HostCandidate, calls: Sequence[channel.Exchange]) -> list[float]:
@@ -127,6 +144,10 @@ class WorkloadCalls:
         """Whether the structure of a right output is known to depend on the input's values."""
         self.index = 0
         self.reference = ReferenceTimer(session, self.calibration_input)
+        self.pool = CandidatePool(session, self.plan, self.expected)
+        self.trains = trains.ShortCalls(
+            session, self.calibration_input, lambda: self._fresh_call()[0]
+        )
 
     def _calibration_call(
         self, candidate: HostCandidate, *, waiting: bool = False
@@ -151,8 +172,7 @@ class WorkloadCalls:
 
     def _call(self, candidate: HostCandidate) -> channel.Exchange:
         """Call the submission on a fresh input and check its answer."""
-        data = self._fresh_input()
-        expected = self.session.code.expected(data) if self.varies else self.expected
+        data, expected = self._fresh_call()
         with self.session.record_duration("run"):
             self._take_precedence()
             launch = self.session.launch_of(self.workload)
@@ -160,21 +180,54 @@ class WorkloadCalls:
                 channel.Operation.RUN, data, expected, self.deadline, launch=launch
             )
         if not exchange.late:  # a late call does not count, and its output is not read
-            expected = self._expected_for(exchange.reply.output, data, expected)
             verify(candidate, data, exchange.reply, expected, deadline=self.deadline)
         return exchange
 
-    def _expected_for(
-        self, output: values.Node | None, data: object, expected: values.Node | None
-    ) -> values.Node | None:
-        """Return the structure with which this output is compared: the reference's for this input.
+    def _fresh_call(self) -> tuple[Any, values.Node | None]:
+        """Return a fresh input and the structure of a right output for this very input.
 
-        It is computed only for an output that differs from `expected`, that of another input.
+        UnlikeInputError if the present candidates are not prepared for it.
         """
-        if self.varies or expected is None or output is None or not difference(expected, output):
-            return expected
+        data = self._fresh_input()
         with self.session.record_duration("check"):
-            return self.session.code.expected(data)
+            expected = self.session.code.expected(data)
+        if expected is None:
+            expected = self.expected
+        if self.session.on_gpu and self.adapt(plan := planned(data), expected):
+            raise UnlikeInputError(plan, expected)
+        return data, expected
+
+    def reserve(self) -> None:
+        """Decide by two inputs what the candidates are prepared for; call it before any starts.
+
+        They have no places for trains if the inputs or the outputs differ in structure, because all
+        calls of a train share one. An output may then be as large as one of unknown structure.
+        """
+        data = self._fresh_input()
+        plans = self.plan, planned(data)
+        self.pool.places = self.trains.reserve(plans, self.expected, STARTS_MOST)
+        if self.expected is not None and self.session.on_gpu:
+            self.adapt(plans[1], self.session.code.expected(data))
+
+    def adapt(self, plan: Plan, expected: values.Node | None) -> bool:
+        """If an input on a GPU needs it, prepare later candidates for it; return whether it does.
+
+        Each of the three reasons occurs once, or doubles the memory for inputs. All calls of a
+        train share one description of the input and one of the output.
+        """
+        varies = False
+        if expected is not None and self.expected is not None and not self.varies:
+            varies = difference(self.expected, expected) is not None
+        larger = plan.device_size > self.plan.device_size
+        unlike = self.trains.places > 0 and (varies or plan.node != self.plan.node)
+        if varies:
+            self.varies, self.pool.expected = True, None
+        if larger:
+            self.plan = replace(self.plan, device_size=ROOM * plan.device_size)
+            self.pool.plan = self.plan
+        if unlike:
+            self.trains.places = self.pool.places = 0
+        return varies or larger or unlike
 
     def _time_reference(self, result: Round) -> None:
         """Time the reference with half as many calls as the round has, as far as there is time."""

@@ -8,10 +8,11 @@ order within two pairs is ABBA or BAAB, by a secret that exists only after both 
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from statistics import fmean, median
+from functools import partial
+from itertools import count
 from typing import TypeVar
 
 from runners.contract.comparison import PAIRS_LEAST, Comparison, Ratio
@@ -27,8 +28,9 @@ from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, other_session, seed_of
 from runners.harness.sandbox.view import remove_jobs
 from runners.harness.timing import clocks
-from runners.harness.timing.intervals import MEDIAN_ERROR, log_interval, t_quantile
-from runners.harness.timing.rounds import HIDDEN_NS, Round, Trains
+from runners.harness.timing.calls import UnlikeInputError
+from runners.harness.timing.intervals import log_interval, median_gap
+from runners.harness.timing.rounds import HIDDEN_NS, Round
 from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import MachineError, VerdictError
 
@@ -132,43 +134,17 @@ def ratio_of(pairs: list[tuple[Round, Round]]) -> Ratio:
     faster = log_interval(ours if interval.centre < 1 else theirs)
     allowed = max(NARROW, WIDER_MOST * LOOKS_WIDEN * faster.half_width / faster.centre)
     half_width = LOOKS_WIDEN * interval.half_width
-    gap, error = _median_gap(ratios, slower_first=interval.centre > 1)
+    gap, error = median_gap(ratios, slower_first=interval.centre > 1)
     if gap > allowed or len(ratios) < _MEDIAN_LEAST:
         half_width = min(half_width, allowed * interval.centre)
     found = Ratio(ratio=interval.centre, half_width=half_width, rounds=len(pairs))
-    return _decided(found) if gap > error and len(ratios) >= _MEDIAN_LEAST else found
+    return _decided(found) if gap > LOOKS_WIDEN * error and len(ratios) >= _MEDIAN_LEAST else found
 
 
 def _decided(found: Ratio) -> Ratio:
     """The ratio, as one that is not a tie."""
     apart = abs(found.ratio - 1)
     return found.model_copy(update={"half_width": min(found.half_width, math.nextafter(apart, 0))})
-
-
-def _median_gap(ratios: list[float], *, slower_first: bool) -> tuple[float, float]:
-    """Return how much slower the slower one is by the median of the ratios, and the error.
-
-    Slow rounds hardly move the median. Its error is that of its better half of the rounds, which
-    slow rounds do not widen.
-    """
-    sign = 1 if slower_first else -1
-    logs = [sign * math.log(each) for each in ratios]
-    middle = median(logs)
-    squares = sum(max(0.0, middle - each) ** 2 for each in logs)
-    error = MEDIAN_ERROR * math.sqrt(squares / (len(logs) // 2) / len(logs))
-    return middle, LOOKS_WIDEN * t_quantile(len(logs) - 1) * error
-
-
-def share_calibration(trains: Iterable[Trains | None]) -> None:
-    """Use the mean of the calibration kernel's times for all candidates with trains.
-
-    It varies by 0.16 us between candidates, and a difference of two windows does not contain that.
-    So the ratios of single pairs vary by 3.0 % for a kernel of 10 us; without this, by 3.9 %.
-    """
-    if found := [each for each in trains if each is not None]:
-        mean = fmean(each.calibration_claim for each in found)
-        for each in found:
-            each.calibration_ns = mean
 
 
 @contextmanager
@@ -194,6 +170,10 @@ class PairedTimer:
         self.most = max(2, ours.policy.looks[-1])
         self.least = min(PAIRS_LEAST, self.most)
         self.made: list[tuple[Round, Round]] = []
+        self.numbers = count()
+        """Yields the number of each pair, also of those that are dropped."""
+        self.failed: VerdictError | None = None
+        """Why the rival failed; then the submission is timed alone."""
         self.late: list[WorkloadTimer] = []
         """The timers whose usual time does not suffice for another round."""
         self.processes = 0
@@ -206,33 +186,47 @@ class PairedTimer:
 
         VerdictError if the submission failed. If the rival fails, the submission is timed alone.
         """
-        found: Ratio | VerdictError
         with self.ours.pool, self.theirs.pool:
             self._reserve()
             self.ours.open(ours)
             self.theirs.deadline, self.theirs.share = theirs.deadline, theirs.share
-            with self._calibrator() as calibrator:
-                try:
-                    with paused(self.ours):
-                        of_rival(lambda: self.theirs.open(theirs))
-                    stop = self._alternate(calibrator, report)
-                    of_rival(lambda: self.theirs.result(stop))
-                    found = self._ratio()
-                except RivalFailedError as failed:
-                    self.theirs.pool.close()
-                    found = failed.error
-                    stop = self.ours.add_rounds(calibrator, report)
-        return self.ours.result(stop), found
+            with self._noting_failure(), paused(self.ours):
+                of_rival(lambda: self.theirs.open(theirs))
+            stop = self._all_rounds(report)
+        return self.ours.result(stop), self.failed or self._ratio()
+
+    def _all_rounds(self, report: Callable[[int], None]) -> StopReason:
+        """Time pairs or, if the rival fails, rounds of the submission alone."""
+        while True:
+            try:
+                with self._calibrator() as calibrator:
+                    if self.failed is None:
+                        with self._noting_failure():
+                            stop = self._alternate(calibrator, report)
+                            of_rival(partial(self.theirs.result, stop))
+                            return stop
+                    return self.ours.add_rounds(calibrator, report)
+            except UnlikeInputError as unlike:
+                self.made.clear()
+                self.late.clear()
+                for timer in (self.ours, self.theirs):
+                    timer.begin_again(unlike)
+
+    @contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except RivalFailedError as failed:
+            self.theirs.pool.close()
+            self.failed = failed.error
 
     def _reserve(self) -> None:
         """Give the candidates of both equally many places for trains."""
         if self.session.on_gpu and self.ours.expected is not None:
-            ours, theirs = self.ours, self.theirs
-            ours.reserve()
-            theirs.trains.places = theirs.pool.places = ours.pool.places
-            theirs.varies, theirs.pool.expected = ours.varies, ours.pool.expected
-            for each in (ours, theirs):
+            for each in (self.ours, self.theirs):
+                each.reserve()
                 each.trains.compare()
+            self.theirs.trains.places = self.theirs.pool.places = self.ours.pool.places
 
     @contextmanager
     def _calibrator(self) -> Iterator[HostCandidate]:
@@ -248,7 +242,7 @@ class PairedTimer:
 
     def _alternate(self, calibrator: HostCandidate, report: Callable[[int], None]) -> StopReason:
         while True:
-            number = len(self.made)
+            number = next(self.numbers)
             if self._ours_first(number):
                 ours = self._our_round(calibrator, number)
                 theirs = self._their_round(calibrator, number)
@@ -307,7 +301,7 @@ class PairedTimer:
             timer.trains.required |= other.trains.required and near
         for timer in (self.ours, self.theirs):
             timer.rounds = timer.trains.comparable(timer.rounds)
-        share_calibration(each.trains for pair in self.made for each in pair)
+        clocks.share_calibration(each.trains for pair in self.made for each in pair)
 
     @property
     def pairs(self) -> list[tuple[Round, Round]]:

@@ -11,14 +11,20 @@ from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import TimeBudget
-from runners.harness.judge.checks import difference, refuse_new_processes, refuse_other_program
+from runners.harness.judge.checks import refuse_new_processes, refuse_other_program
 from runners.harness.judge.host_candidate import CORES, HostCandidate, verify
-from runners.harness.judge.pool import CandidatePool, fresh_candidate
-from runners.harness.judge.session import EvaluationSession, planned
+from runners.harness.judge.pool import fresh_candidate
+from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol import channel, values
 from runners.harness.supervision.waiting import OtherProcesses
-from runners.harness.timing import clocks, trains
-from runners.harness.timing.calls import WARM_UPS, WorkloadCalls, calm_overheads
+from runners.harness.timing import clocks
+from runners.harness.timing.calls import (
+    STARTS_MOST,
+    WARM_UPS,
+    UnlikeInputError,
+    WorkloadCalls,
+    calm_overheads,
+)
 from runners.harness.timing.rounds import LEFT_OUT, DisturbedError, Round
 from runners.harness.verdicts import MachineError, VerdictError
 
@@ -30,8 +36,6 @@ ECHOES = 5
 """Windows on the CPU in which the calibration candidate only answers."""
 SETTLING = 2
 """Windows of a fresh process that are not counted, because they pay for copy-on-write."""
-STARTS_MOST = 8
-"""The most candidates that start at once on a GPU."""
 RUNS_AFTER_CALLS = "the kernel continues to work after its calls"
 SLOWS_AFTER_CALLS = "the kernel leaves work running that slows this GPU between its calls"
 WAITING_CALIBRATIONS = 3
@@ -56,8 +60,6 @@ class WorkloadTimer(WorkloadCalls):
         super().__init__(session, workload)
         self.begun = False
         self.rounds: list[Round] = []
-        self.pool = CandidatePool(session, self.plan, self.expected)
-        self.trains = trains.ShortCalls(session, self.calibration_input, self._fresh_input)
 
     def begin(self) -> None:
         """On a GPU, start candidates in the background; a second call does nothing."""
@@ -66,21 +68,12 @@ class WorkloadTimer(WorkloadCalls):
             self.reserve()
             self.pool.begin(self._candidates_needed(1, 0))
 
-    def reserve(self) -> None:
-        """Decide how many places for trains the candidates have; call it before any starts.
-
-        If the structure of an output depends on the input's values there are none, because all
-        outputs of a train share one. An output may then be as large as one of unknown structure.
-        """
-        data = self._fresh_input()
-        if self.expected is not None and self.session.on_gpu:
-            other = self.session.code.expected(data)
-            self.varies = other is not None and bool(difference(self.expected, other))
-        if self.varies:
-            self.pool.expected = None
-            return
-        plans = self.plan, planned(data)
-        self.pool.places = self.trains.reserve(plans, self.expected, STARTS_MOST)
+    def begin_again(self, unlike: UnlikeInputError) -> None:
+        """Drop all rounds and candidates; the next ones are prepared for such an input."""
+        self.adapt(unlike.plan, unlike.expected)
+        self.pool.close()
+        self.rounds.clear()
+        self.trains.required = False
 
     def measure(self, budget: TimeBudget, report: Callable[[int], None]) -> Measurement:
         """Time rounds until the interval is narrow, the cap is reached or time runs out.
@@ -91,11 +84,18 @@ class WorkloadTimer(WorkloadCalls):
         with self.pool:
             self.begin()
             self.open(budget)
-            self._prepare(1, 0)
-            with self.pool.next_candidate() as calibrator:
-                self.settle(calibrator)
-                stop = self.add_rounds(calibrator, report)
+            stop = self._all_rounds(report)
         return self.result(stop)
+
+    def _all_rounds(self, report: Callable[[int], None]) -> StopReason:
+        while True:
+            try:
+                self._prepare(1, 0)
+                with self.pool.next_candidate() as calibrator:
+                    self.settle(calibrator)
+                    return self.add_rounds(calibrator, report)
+            except UnlikeInputError as unlike:
+                self.begin_again(unlike)
 
     def open(self, budget: TimeBudget) -> None:
         """Set the time limits; on a GPU, learn the structure of the output if it is unknown."""

@@ -14,7 +14,7 @@ from runners.harness.deadline import Deadline, TimeBudget
 from runners.harness.judge import pool
 from runners.harness.judge.host_candidate import HostCandidate, host_start
 from runners.harness.judge.pool import CandidatePool
-from runners.harness.timing import stopwatch as timing
+from runners.harness.timing import calls
 from runners.harness.timing.rounds import Round
 from runners.harness.timing.stopwatch import WorkloadTimer
 from tests.doubles.judging import SORTED, make_judging
@@ -67,7 +67,7 @@ def idle_candidate() -> Any:  # noqa: ANN401 - no seat, but a round that is told
 def without_gpu(monkeypatch: pytest.MonkeyPatch, timed: Round) -> Any:  # noqa: ANN401 - a double
     """Have every round come out as this one, with no process behind it; gives the lineup."""
     candidates = MagicMock(waiting=[1], next_candidate=lambda: nullcontext(idle_candidate()))
-    monkeypatch.setattr(timing, "CandidatePool", lambda *_: candidates)
+    monkeypatch.setattr(calls, "CandidatePool", lambda *_: candidates)
     monkeypatch.setattr(WorkloadTimer, "_timed_round", lambda *_: timed)
     return candidates
 

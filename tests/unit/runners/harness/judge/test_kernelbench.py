@@ -66,6 +66,19 @@ def test_the_reference_itself_is_right(tmp_path: Path) -> None:
     assert refused(code, data, own_answer(code, data)) is None
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("x.new_full((1,), 7.0)", "x.new_empty(0)"), ("x[:0, 0]", "x.new_ones(1)")]
+)
+def test_an_output_is_compared_with_the_structure_of_the_right_one_for_its_own_input(
+    tmp_path: Path, right: str, wrong: str
+) -> None:
+    """An empty tensor and a number are close to each other for torch, which broadcasts them."""
+    code = with_forward(tmp_path, f"return {right}")
+    data = code.generate(CASE, 1)
+    output: torch.Tensor = eval(wrong, {"x": data["inputs"][0]})  # noqa: S307 - written above
+    assert "shape" in (code.mismatch(data, output, None) or "")
+
+
 def test_each_seed_has_inputs_of_its_own_and_the_weights_stay(tmp_path: Path) -> None:
     code = problem(tmp_path)
     one, same, other = (code.generate(CASE, seed) for seed in (1, 1, 2))

@@ -176,6 +176,20 @@ def test_an_output_with_the_structure_of_no_right_one_is_wrong(sit: Sit) -> None
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
 
 
+def test_an_output_with_the_structure_of_another_inputs_right_one_is_wrong(sit: Sit) -> None:
+    """A check that broadcasts accepts an empty output for one number."""
+    task = make_sort_task(
+        SORT.replace(
+            "torch.sort(data[0]).values", "data[0].max().reshape(1)[: int(data[0][0] > 0)]"
+        ).replace("torch.equal", "torch.allclose")
+    )
+    stopwatch = watch(sit, "def custom_kernel(data):\n    return data[0][:0]\n", task=task)
+    while stopwatch.expected.shape != (0,):  # type: ignore[union-attr]
+        stopwatch.expected = stopwatch.session.code.expected(stopwatch._fresh_input())
+    with pytest.raises(VerdictError, match=r"shape \[0\], \[1\] is expected"):
+        measured(stopwatch)
+
+
 def test_where_the_structure_is_known_to_vary_each_call_gets_that_of_its_input(sit: Sit) -> None:
     """On a GPU it defines the rooms of the output, so a call needs it in advance."""
     stopwatch = watch(sit, task=POSITIVE)

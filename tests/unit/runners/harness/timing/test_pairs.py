@@ -21,7 +21,7 @@ from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan
 from runners.harness.protocol.values import Node
 from runners.harness.timing import pairs
-from runners.harness.timing.calls import WARM_UPS
+from runners.harness.timing.calls import ROOM, WARM_UPS, UnlikeInputError
 from runners.harness.timing.clocks import own_value
 from runners.harness.timing.intervals import log_interval
 from runners.harness.timing.pairs import LOOKS_WIDEN, PairedTimer, RivalFailedError, of_rival
@@ -160,6 +160,30 @@ def test_who_fails_first_or_second_is_the_one_that_failed(sit: Sit) -> None:
     with pytest.raises(VerdictError) as own:
         measured(paired(sit, failing(WARM_UPS + 2), SORTED))
     assert own.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_an_input_for_which_one_was_not_prepared_begins_the_pairs_of_both_again(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timer = paired(sit)
+    larger = dataclasses.replace(timer.ours.plan, device_size=1000)
+    add_round = WorkloadTimer.add_round
+    begun: list[int] = []
+
+    def unlike_once(this: WorkloadTimer, calibrator: HostCandidate) -> tuple[Round, float]:
+        begun.append(this.index)
+        if len(begun) == 4:
+            raise UnlikeInputError(larger, None)
+        return add_round(this, calibrator)
+
+    monkeypatch.setattr(WorkloadTimer, "add_round", unlike_once)
+    found, ratio = measured(timer)
+
+    assert isinstance(ratio, Ratio)
+    assert (found.rounds, ratio.rounds) == (3, 3)
+    assert len(set(begun)) == len(begun) == 4 + 6  # no round gets the inputs of a dropped one
+    sizes = {each.pool.plan.device_size for each in (timer.ours, timer.theirs)}
+    assert sizes == {ROOM * 1000}
 
 
 def test_a_rival_that_takes_all_its_time_takes_none_of_the_submissions(sit: Sit) -> None:

@@ -620,7 +620,7 @@ def test_every_look_has_its_candidates_started_at_once_on_a_gpu_and_the_anchor_f
     stopwatch._prepare(1, 0)
     stopwatch.begin()
 
-    assert asked == [4, timing.STARTS_MOST, 3]
+    assert asked == [4, calls.STARTS_MOST, 3]
     assert early == [4]
 
 
