@@ -12,7 +12,7 @@ from bot.domain.times import show_factor, show_rate, show_score, speed_up_in_wor
 from bot.reports.figures import Histogram, Scale, histogram
 from bot.reports.machine import medians_in_words
 from runners.contract.evaluation import SLOWER_MOST, CaseKind, Evaluation, Measurement, StopReason
-from runners.contract.task import TaskDefinition
+from runners.contract.task import Mode, TaskDefinition
 from runners.contract.verdict import Verdict
 
 _SCALE_MARGIN = 1.15
@@ -282,7 +282,7 @@ def benchmark_report(evaluation: Evaluation, found: OtherTimes) -> BenchmarkRepo
 
 
 def _combined(evaluation: Evaluation, task: TaskDefinition | None) -> str:
-    if task is None or not (words := ranked_by(task)):
+    if task is None or evaluation.mode is not Mode.RANKED or not (words := ranked_by(task)):
         return ""
     times = case_times(task, evaluation)
     passed = evaluation.verdict is Verdict.PASSED and not too_noisy(evaluation)

@@ -83,7 +83,7 @@ def board_card(shown: BoardStandings) -> LinkCard:
         gap = (
             _vs(speed_up_over(shown.reference, each.score))
             if each.rank == 1
-            else show_gap(value.time_ns, first.time_ns)
+            else show_gap(value.time_ns, first.time_ns, ordinal(1))
         )
         rank = _rank(each.rank, shared=shared[each.rank] > 1)
         rows.append(CardRow(rank, each.score.person_name, show_score(value), gap))

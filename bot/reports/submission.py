@@ -66,9 +66,10 @@ def around_benchmarks(
 ) -> tuple[list[Block], list[Block]]:
     """Return what stands above a page's own table and figures of the benchmarks, and below them."""
     untimed = [each for each in numbered(evaluation.cases) if each[1].measurement is None]
-    notes = [*_ended_early(evaluation), *_build_and_profile_lines(evaluation)]
-    below = [*_cases(untimed), *_quiet(notes), *_log(evaluation), gpu_time(evaluation, cost)]
-    return _summary(evaluation), below + _machine_blocks(evaluation)
+    notes = _quiet(_build_and_profile_lines(evaluation))
+    below = [*_cases(untimed), *notes, *_log(evaluation), gpu_time(evaluation, cost)]
+    above = [*_summary(evaluation), *map(Text, _ended_early(evaluation))]
+    return above, below + _machine_blocks(evaluation)
 
 
 def _machine_blocks(evaluation: Evaluation) -> list[Block]:
@@ -257,6 +258,20 @@ def job_line(progress: JobStatus) -> Text:
         case JobState.CANCELLED | JobState.SUCCEEDED:
             words = cancel_words(job)
             return Text(f"{job.gpu}: {words}", Tone.QUIET if words == job.state else Tone.BAD)
+
+
+def job_notes(progress: JobStatus) -> Iterator[str]:
+    """Yield where a run failed; or the times of a passed run without a rank, and why it has none."""
+    evaluation = progress.evaluation
+    if evaluation is None:
+        return
+    if evaluation.verdict is not Verdict.PASSED:
+        yield from filter(None, (place_of_failure(evaluation).strip(),))
+    elif evaluation.mode is not Mode.RANKED or passed_too_noisy(evaluation):
+        timed = measured_cases(evaluation)
+        found = [(number, case.spec, show_score(judged(each))) for number, case, each in timed]
+        yield from combined_line(found, "{}")
+        yield from noisy_lines(evaluation)
 
 
 def outcome(progress: SubmissionStatus) -> Text:

@@ -18,7 +18,7 @@ from bot.domain.status import SubmissionStatus
 from bot.domain.submission import SubmissionRequest
 from bot.reports.confirmations import confirmation_lines
 from bot.reports.standings import placement_lines
-from bot.reports.submission import job_line, outcome
+from bot.reports.submission import job_line, job_notes, outcome
 from bot.services import lookup, moderation, standings, status, submissions
 from bot.services.rules import submission_rules
 from bot.web import rendering, sessions
@@ -227,7 +227,7 @@ async def _render_progress(
     values = {
         "status": reading,
         "outcome": outcome(reading),
-        "lines": [(each, job_line(each)) for each in reading.jobs],
+        "lines": [(each, job_line(each), [*job_notes(each)]) for each in reading.jobs],
         "confirmations": [*confirmation_lines(reading)],
         "places": placement_lines(placements, reading),
         "best": any(each.is_best for each in placements),

@@ -19,8 +19,8 @@ def test_a_board_has_its_first_three_with_their_gaps() -> None:
     assert card.above == "Leaderboard on H100 · 4 people ranked"
     assert [(each.place, each.name, each.remark) for each in card.rows] == [
         ("1", "Ada", "3.2x vs reference"),
-        ("2", "Bo", "+3.0 %"),
-        ("3=", "Bo", "+3.0 %"),
+        ("2", "Bo", "3.0 % behind 1st"),
+        ("3=", "Bo", "3.0 % behind 1st"),
     ]
     assert card.rows[0].time.startswith("1.00")
     assert board_card(shown(entries)).rows[0].remark == ""

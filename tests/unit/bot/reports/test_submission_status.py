@@ -11,8 +11,8 @@ from bot.domain.records import StoredFile
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus, with_costs
 from bot.domain.submission import Exclusion, ExclusionKind, Submission, SubmissionState
 from bot.reports.blocks import Attachment, Text, Tone
-from bot.reports.submission import job_line, outcome, status_report
-from runners.contract.evaluation import CaseKind
+from bot.reports.submission import around_benchmarks, job_line, job_notes, outcome, status_report
+from runners.contract.evaluation import CaseKind, CaseStatus, Measurement, StopReason
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -103,6 +103,34 @@ def test_a_job_is_told_in_a_few_words(status: JobStatus, words: str) -> None:
 def test_a_failing_verdict_is_shown_as_bad() -> None:
     evaluation = make_evaluation(verdict=Verdict.CRASHED)
     assert job_line(JobStatus(_job(JobState.SUCCEEDED), evaluation=evaluation)).tone is Tone.BAD
+
+
+def test_a_run_without_a_rank_tells_its_times_at_once() -> None:
+    def notes(measured: Measurement, mode: Mode) -> list[str]:
+        cases = (make_case(CaseKind.BENCHMARK, measurement=measured),)
+        evaluation = make_evaluation(cases=cases, mode=mode)
+        return [*job_notes(JobStatus(_job(JobState.SUCCEEDED), evaluation=evaluation))]
+
+    noisy, calm = make_measurement(1e6, 0.23e6), make_measurement(1e6, 1e3)
+    time, why = notes(noisy, Mode.RANKED)
+    assert time.startswith("size: 1024: 1.00 ms ±")
+    assert "varies by 23%" in why
+    (benchmark,) = notes(calm, Mode.BENCHMARK)
+    assert benchmark.startswith("size: 1024: 1.00")
+    assert notes(calm, Mode.RANKED) == []
+    failed = make_case(CaseKind.TEST, status=CaseStatus.FAILED)
+    wrong = make_evaluation(verdict=Verdict.WRONG_ANSWER, cases=(make_case(), failed))
+    done = JobStatus(_job(JobState.SUCCEEDED), evaluation=wrong)
+    assert [*job_notes(done)] == ["in test 2 of 2"]
+    assert [*job_notes(JobStatus(_job(JobState.QUEUED)))] == []
+
+
+def test_that_another_time_counts_is_said_above_the_times() -> None:
+    slow = {"stop_reason": StopReason.SLOW, "samples": ((1e8,) * 3,) * 2}
+    measured = make_measurement(1e8, 1e6).model_copy(update=slow)
+    cases = (make_case(CaseKind.BENCHMARK, measurement=measured),)
+    above, _ = around_benchmarks(make_evaluation(cases=cases), None)
+    assert any("upper end of its interval counts" in str(each) for each in above)
 
 
 def test_a_run_that_is_too_noisy_to_be_ranked_does_not_look_like_a_success() -> None:
