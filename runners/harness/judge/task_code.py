@@ -212,12 +212,14 @@ def lift_memory_limit() -> None:
 
 
 def seed_generators(seed: int) -> None:
-    """Seed the random number generators of Python and of torch, as `torch.manual_seed` does.
+    """Seed the random number generators of Python, torch and, if it is loaded, numpy.
 
-    That function also seeds devices that are not in use. For each of them it stores the current
-    stack, which takes longer than everything else here.
+    `torch.manual_seed` also seeds devices that are not in use. For each of them it stores the
+    current stack, which takes longer than everything else here.
     """
     random.seed(seed)
+    if numpy := sys.modules.get("numpy.random"):
+        numpy.seed(seed % (1 << 32))
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.manual_seed_all(seed)

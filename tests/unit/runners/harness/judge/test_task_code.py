@@ -1,7 +1,9 @@
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -91,6 +93,17 @@ def test_generators_are_seeded_as_torch_seeds_them_but_only_those_in_use(
 
     assert torch.equal(torch.randn(3), wanted)
     assert seeded == ([7] if on_gpu else [])
+
+
+def test_numpys_generator_is_seeded_too_if_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = np.random.RandomState(7).rand(3)
+    seed_generators((1 << 32) + 7)
+    assert np.random.rand(3).tolist() == wanted.tolist()
+
+    seed_generators(7)
+    monkeypatch.delitem(sys.modules, "numpy.random")
+    seed_generators(8)
+    assert np.random.rand(3).tolist() == wanted.tolist()
 
 
 def test_the_reference_tells_the_shape_and_leaves_the_input_alone(tmp_path: Path) -> None:
