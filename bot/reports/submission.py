@@ -261,7 +261,7 @@ def job_line(progress: JobStatus) -> Text:
 
 
 def job_notes(progress: JobStatus) -> Iterator[str]:
-    """Yield where a run failed; or the times of a passed run without a rank, and why it has none."""
+    """Yield where a run failed, or the times of one without a rank and why it has none."""
     evaluation = progress.evaluation
     if evaluation is None:
         return

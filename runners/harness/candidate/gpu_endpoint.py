@@ -1,7 +1,6 @@
 """The candidate's side of a call on the GPU; input and output are in memory that the judge owns."""
 
 import mmap
-import select
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 from runners.harness.gpu import memory
 from runners.harness.gpu.device_code import ReadyLaunch
 from runners.harness.gpu.handover import DONE, RELEASED
+from runners.harness.gpu.warm import make_context
 from runners.harness.protocol import arena, channel, values
 
 BUFFERS: dict[channel.Transport, type[memory.DeviceBuffer] | type[memory.HostBuffer]] = {
@@ -18,39 +18,12 @@ BUFFERS: dict[channel.Transport, type[memory.DeviceBuffer] | type[memory.HostBuf
     "pinned-host": memory.HostBuffer,
 }
 """Transport name -> the class that maps the shared memory."""
-RETRY_S = 0.05
-"""The pause before another attempt to create a context."""
 Describe = Callable[[object, Callable[[torch.Tensor], torch.Tensor]], channel.CandidateReply]
 """Returns the reply for an output; the inner function maps each tensor to the one to describe."""
 
 
 class KernelError(Exception):
     """Device code could not be launched or failed while it ran."""
-
-
-def make_context() -> None:
-    """Create the CUDA context, and load the calibration kernel's CUDA kernels before any window.
-
-    While another candidate of the submission takes all of the GPU's memory, try again; the judge
-    ends this process if that takes too long.
-    """
-    torch.cuda.init()  # type: ignore[no-untyped-call]
-    while not _can_compute():
-        select.select([], [], [], RETRY_S)
-
-
-def _can_compute() -> bool:
-    """Use each kernel; return whether there was enough memory for the context and for them."""
-    try:
-        numbers = torch.zeros(1, dtype=torch.int32, device="cuda")
-        numbers.view(torch.uint8).fill_(1)
-        numbers.amax()
-        torch.cuda.synchronize()
-    except (torch.AcceleratorError, torch.OutOfMemoryError) as error:
-        if "out of memory" not in str(error):
-            raise
-        return False
-    return True
 
 
 class GpuEndpoint:
@@ -183,11 +156,14 @@ class GpuEndpoint:
         one before it. Return None for one tensor of a call that is not queued ahead.
         """
         rooms, taken = iter(order.rooms), arena.SeparateSpans()
+        laid_out = self._laying_out() if order.lays_out else None
         if isinstance(output, torch.Tensor) and not order.ahead:
-            self._copied(output, next(rooms, None))
+            laid_out(output) if laid_out else self._copied(output, next(rooms, None))
             return None  # describing it takes time, which would count as the kernel's
 
         def delivered(tensor: torch.Tensor) -> torch.Tensor:
+            if laid_out:
+                return laid_out(tensor)
             room = next(rooms, None)
             in_place = order.ahead and self._is_capturable(tensor, room)
             if in_place and taken.add(tensor.data_ptr(), arena.reach(tensor)):
@@ -214,6 +190,28 @@ class GpuEndpoint:
 
     def _allocating(self) -> AbstractContextManager[None]:
         return self.pool.used() if self.pool else nullcontext()
+
+    def _laying_out(self) -> Callable[[torch.Tensor], torch.Tensor]:
+        """Return a function that copies tensors, in order, to where the judge expects an output.
+
+        The judge lays out a right output by the same rule and captures it there. A tensor that has
+        no place is returned as it is; the output is then wrong.
+        """
+        end = self.shared.output_at
+
+        def laid_out(tensor: torch.Tensor) -> torch.Tensor:
+            nonlocal end
+            if tensor.layout is not torch.strided or tensor.device.type != "cuda":
+                return tensor
+            size = tensor.numel() * tensor.element_size()
+            begin, end = end, end + arena.pages(size)
+            if begin + size > self.shared.pool_at:
+                return tensor
+            copied = self.memory.bytes[begin : begin + size].view(tensor.dtype).view(tensor.shape)
+            values.bits(copied).copy_(values.bits(tensor.detach()))
+            return copied
+
+        return laid_out
 
     def _copied(self, tensor: torch.Tensor, room: values.TensorNode | None) -> torch.Tensor:
         """Return the tensor's copy in its room, or the tensor itself if it does not fit there."""

@@ -20,8 +20,8 @@ import torch
 
 from runners.harness.build import kit
 from runners.harness.candidate.failures import MESSAGE_MAX, guarded
-from runners.harness.candidate.gpu_endpoint import GpuEndpoint, make_context
-from runners.harness.gpu.warm import limit_copy_queues
+from runners.harness.candidate.gpu_endpoint import GpuEndpoint
+from runners.harness.gpu.warm import limit_copy_queues, make_context
 from runners.harness.protocol import builds, channel, scalars, values
 from runners.harness.protocol.arena import view
 from runners.harness.sandbox import isolate, syscalls

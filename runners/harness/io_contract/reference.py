@@ -149,6 +149,8 @@ class ContractTask(TaskCode):
         """The `id` of each input -> its kernel and seed; an input that exists is the latest one
         with its `id`. A train has many inputs at once."""
         self._reference_output: tuple[Any, tuple[torch.Tensor, ...]] | None = None
+        self._structure: values.Node | None = None
+        """The structure of every right output, once it is known."""
         self._called_with = ""
         self._shared_names = self._read_names(Side.CUSTOM) & self._read_names(Side.REFERENCE)
 
@@ -222,14 +224,16 @@ class ContractTask(TaskCode):
     def expected(self, data: Any) -> values.Node | None:
         """Return the structure of the reference's output or, without a reference, of the kernel's.
 
+        It is the same for all inputs, because a source's outputs must have that of its first one.
         None on the CPU, where no structure is needed to read an output.
         """
         if self.device.type == "cpu":
             return None
-        description: values.Node = as_task_error(
-            "kernel", lambda: arena.compact_description(self._expected_output(data))
-        )
-        return description
+        if self._structure is None:
+            self._structure = as_task_error(
+                "kernel", lambda: arena.compact_description(self._expected_output(data))
+            )
+        return self._structure
 
     @override
     def mismatch(self, data: Any, output: object, expected: values.Node | None) -> str | None:

@@ -7,11 +7,12 @@ before it closes the window. Nothing is read later.
 
 import secrets
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import torch
 
 from runners.contract.verdict import Verdict
-from runners.harness.gpu.buffers import Buffers, device_bytes, on_device
+from runners.harness.gpu.buffers import Buffers, Withheld, device_bytes, on_device, replan
 from runners.harness.gpu.memory import typed_view
 from runners.harness.judge.checks import (
     difference,
@@ -48,6 +49,17 @@ def poisons_of(node: values.TensorNode) -> tuple[int, int]:
     return secrets.randbelow(256), secrets.randbelow(256)
 
 
+def _hidden_poisons(dtypes: set[str]) -> tuple[int, int]:
+    """Return the bytes with which memory is poisoned in turn, whatever is in it.
+
+    Each floating type has large numbers of these bytes. Only 0 and 1 are truths.
+    """
+    if dtypes == {"bool"}:
+        first = secrets.randbelow(2)
+        return first, 1 - first
+    return 0x78 | secrets.randbelow(4), 0xF8 | secrets.randbelow(4)
+
+
 class Answer:
     """Where the judge expects the output of the current call, and the judge's copy of it."""
 
@@ -67,14 +79,20 @@ class Answer:
         """The structure of a right output; each tensor's offset is where its room begins."""
         self.wanted: values.Node | None = None
         """The same structure; each tensor's offset is where this output's tensor is."""
+        self.told = True
+        """Whether the candidate is told the rooms."""
         self.taken: list[torch.Tensor] = []
         """The judge's copies of this output's host tensors."""
 
-    def expect(self, expected: values.Node | None) -> None:
+    def expect(self, expected: values.Node | None, *, told: bool = True) -> None:
         """Discard the last output and expect one of this structure; None if it is unknown.
 
+        If the candidate is not `told` the rooms, they are where it lays out such an output itself.
         VerdictError if the rooms do not fit into the shared memory.
         """
+        self.told = told
+        if expected is not None and not told:
+            expected = ordered_like(expected, replan(sorted_by_key(expected)))
         self.wanted = None
         self.taken = []
         self.room = None if expected is None else values.replaced(expected, self._in_output_part)
@@ -147,11 +165,24 @@ class Answer:
         self.poison()
 
     def poison(self) -> None:
-        """Queue the poisoning of these places before the window opens; earlier writes are lost."""
-        for place, _ in self._places_and_rooms():
-            begin, poisons = place.offset or 0, poisons_of(place)
+        """Queue the poisoning of these places before the window opens; earlier writes are lost.
+
+        If the candidate is not told the rooms, all memory for outputs is poisoned, so that the end
+        of the poison does not tell them.
+        """
+        places = [place for place, _ in self._places_and_rooms()]
+        kinds = {place.dtype for place in places}
+        hidden = None if self.told or not places else _hidden_poisons(kinds)
+        if hidden:
+            whole = self.buffers.memory.bytes[self.output_at :][: self.captured.numel()]
+            whole.view(torch.int16).fill_(int.from_bytes(hidden, "little", signed=True))
+        for place in places:
+            begin = place.offset or 0
             there = self.buffers.memory.bytes[begin : begin + place.reach]
-            elements = there.view(place.span, place.itemsize)
+            if hidden and (place.dtype != "bool" or kinds == {"bool"}):
+                elements, poisons = there, hidden
+            else:
+                elements, poisons = there.view(place.span, place.itemsize), poisons_of(place)
             elements.fill_(poisons[0])
             elements[1::2].fill_(poisons[1])
 
@@ -228,3 +259,15 @@ class Answer:
             )
 
         return read
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The part of the shared memory that one call uses, and the judge's copies of its contents."""
+
+    shift: int
+    """Bytes from the start of the shared memory."""
+    answer: Answer
+    staging: torch.Tensor
+    """The judge's copy of the next input in this place."""
+    withheld: Withheld

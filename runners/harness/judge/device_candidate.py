@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -12,19 +12,12 @@ from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.gpu import handover
-from runners.harness.gpu.buffers import (
-    Buffers,
-    Withheld,
-    device_bytes,
-    has_host_part,
-    on_device,
-    replan,
-)
+from runners.harness.gpu.buffers import Buffers, device_bytes, has_host_part, on_device, replan
 from runners.harness.gpu.health import first_gpu
 from runners.harness.gpu.host_input import HostInput
 from runners.harness.gpu.memory import HostBuffer, ignoring_broken_context, typed_view
 from runners.harness.judge import host_candidate
-from runners.harness.judge.answer import Answer
+from runners.harness.judge.answer import Answer, Place
 from runners.harness.judge.checks import Changes, refuse_changed, same, spans
 from runners.harness.judge.launches import Guards, refuse_unfit
 from runners.harness.judge.session import EvaluationSession
@@ -35,18 +28,6 @@ from runners.harness.verdicts import VerdictError
 
 PATIENCE_S = 0.1
 """Seconds for a candidate to queue its call; a kernel that waits for the GPU never queues it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The part of the shared memory that one call uses, and the judge's copies of its contents."""
-
-    shift: int
-    """Bytes from the start of the shared memory."""
-    answer: Answer
-    staging: torch.Tensor
-    """The judge's copy of the next input in this place."""
-    withheld: Withheld
 
 
 class DeviceCandidate(host_candidate.HostCandidate):
@@ -147,15 +128,24 @@ class DeviceCandidate(host_candidate.HostCandidate):
         ahead: bool,
         launch: LaunchNumbers | None = None,
     ) -> channel.CandidateRequest:
-        """Return the request for a call with rooms for its output, which the judge now expects."""
-        self.answer.expect(expected)
-        answer = self.answer
+        """Return the request for a call with rooms for its output, which the judge now expects.
+
+        Device code is always told the rooms, because it does not allocate its output.
+        """
+        untold = not self.told and operation is not channel.Operation.TOUCH
+        answer, lays_out = self.answer, untold and launch is None and expected is not None
+        answer.expect(expected, told=not lays_out)
         rooms = answer.rooms if launch is None else answer.rooms_in_expected_order
         self.guards = None
         if launch is not None and not self.remote:
             self.guards = Guards.around(values.tensors(plan.node), rooms, self.buffers)
         return channel.CandidateRequest(
-            operation=operation, value=plan.node, rooms=rooms, ahead=ahead, launch=launch
+            operation=operation,
+            value=plan.node,
+            rooms=() if lays_out else rooms,
+            lays_out=lays_out,
+            ahead=ahead,
+            launch=launch,
         )
 
     def _run(self, order: channel.CandidateRequest, deadline: Deadline) -> channel.Exchange:

@@ -57,6 +57,11 @@ class SeparateSpans:
         return True
 
 
+def pages(size: int) -> int:
+    """Return the bytes that a layout uses for so many bytes: whole pages, and a free one."""
+    return -(-size // ALIGNMENT) * ALIGNMENT + ALIGNMENT
+
+
 class Layout:
     """Assigns page-aligned offsets to the tensors of one value, separately for each device."""
 
@@ -75,7 +80,7 @@ class Layout:
             layout = "" if strided else f" of layout {value.layout}"
             raise values.UndescribableError(f"a tensor{layout} of type {dtype} on device {device}")
         offset = self.sizes[device]
-        self.sizes[device] += -(-reach(value) // ALIGNMENT) * ALIGNMENT + ALIGNMENT
+        self.sizes[device] += pages(reach(value))
         return values.TensorNode(
             dtype=dtype,
             shape=tuple(value.shape),

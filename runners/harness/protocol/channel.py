@@ -79,6 +79,9 @@ class CandidateRequest(Wire):
     """On a GPU: the memory to which each tensor of the output is copied, unless it is already in
     shared memory. The request contains nothing else about the output. On the CPU the judge reads
     outputs itself."""
+    lays_out: bool = False
+    """On a GPU: copy the output to places that follow from its own structure, because the request
+    has no rooms. They would tell the shape of the right output, which the input determines."""
     ahead: bool = False
     """On a GPU: queue the whole call before its input is there, so that no launch is timed."""
     train: Train | None = None

@@ -173,6 +173,7 @@ class WorkloadCalls:
     def _call(self, candidate: HostCandidate) -> channel.Exchange:
         """Call the submission on a fresh input and check its answer."""
         data, expected = self._fresh_call()
+        candidate.told = not self.varies
         with self.session.record_duration("run"):
             self._take_precedence()
             launch = self.session.launch_of(self.workload)

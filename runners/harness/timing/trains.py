@@ -20,9 +20,9 @@ from runners.harness.deadline import Deadline
 from runners.harness.gpu.buffers import Withheld, place_count
 from runners.harness.gpu.handover import PlaceActions, TrainActions, TrainCall, TrainWindows
 from runners.harness.gpu.memory import ignoring_broken_context
-from runners.harness.judge.answer import Answer
+from runners.harness.judge.answer import Answer, Place
 from runners.harness.judge.checks import refuse_new_processes
-from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate, Place
+from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate
 from runners.harness.judge.host_candidate import HostCandidate, verify
 from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values

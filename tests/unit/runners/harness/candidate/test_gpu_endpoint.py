@@ -18,12 +18,12 @@ from runners.harness.candidate.gpu_endpoint import (
     KernelError,
     _combining,
     _words,
-    make_context,
 )
 from runners.harness.gpu import memory
 from runners.harness.gpu.device_code import ReadyLaunch
 from runners.harness.gpu.handover import DONE, RELEASED
 from runners.harness.gpu.memory import DriverError
+from runners.harness.protocol import arena
 from runners.harness.protocol.channel import (
     CandidateReply,
     CandidateRequest,
@@ -119,7 +119,7 @@ def delivered(guest: GpuEndpoint, tensor: torch.Tensor, place: TensorNode | None
 def all_delivered(
     guest: GpuEndpoint, tensors: list[torch.Tensor], places: tuple[TensorNode, ...]
 ) -> list[torch.Tensor]:
-    order: Any = SimpleNamespace(ahead=True, rooms=places)
+    order: Any = SimpleNamespace(ahead=True, rooms=places, lays_out=False)
     describe: Any = lambda output, placed: [placed(each) for each in output]  # noqa: E731
     found: Any = guest._deliver(tensors, order, describe)
     return list(found)
@@ -148,36 +148,6 @@ def called(
     value = ScalarNode(value=5)
     order = CandidateRequest(operation=Operation.RUN, value=value, rooms=rooms, ahead=ahead)
     return guest.call(kernel, order, described, tell)
-
-
-def test_a_context_waits_for_memory_that_another_candidate_holds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    full = torch.AcceleratorError("CUDA error: out of memory\nSearch for more", 2)
-    tries = iter([full, torch.OutOfMemoryError("CUDA out of memory."), None])
-    zeros = torch.zeros
-
-    def allocate(*sizes: int, **_: object) -> torch.Tensor:
-        if error := next(tries):
-            raise error
-        return zeros(*sizes, dtype=torch.int32)
-
-    monkeypatch.setattr(torch.cuda, "init", lambda: None)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(torch, "zeros", allocate)
-    monkeypatch.setattr(gpu_endpoint, "RETRY_S", 0.0)
-    make_context()
-    assert not list(tries)
-
-
-def test_a_context_is_not_tried_again_on_a_broken_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> torch.Tensor:
-        raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered", 700)
-
-    monkeypatch.setattr(torch.cuda, "init", lambda: None)
-    monkeypatch.setattr(torch, "zeros", fail)
-    with pytest.raises(torch.AcceleratorError, match="illegal"):
-        make_context()
 
 
 def test_a_call_ahead_tells_where_its_output_will_lie_once_all_of_it_is_queued(
@@ -251,6 +221,53 @@ def test_every_call_is_a_turn_of_its_own(guest: GpuEndpoint, steps: list[object]
 def test_an_order_without_an_input_is_none(guest: GpuEndpoint) -> None:
     with pytest.raises(ValueError, match="without an input"):
         guest.call(lambda _: None, CandidateRequest(operation=Operation.RUN), None, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_without_rooms_an_output_is_laid_out_by_its_own_structure(
+    *, guest: GpuEndpoint, steps: list[object], ahead: bool
+) -> None:
+    """As a judge lays out a right output, which is nowhere in the request."""
+    raw = guest.memory.bytes = torch.zeros(1 << 16, dtype=torch.uint8)
+    guest.memory.address = raw.data_ptr()
+    guest.shared = guest.shared.model_copy(update={"size": 1 << 16, "pool_at": OUTPUT_AT + 20_000})
+    other = torch.tensor([True, False])
+    output = [on_gpu(VALUES.t()), VALUES, on_gpu(VALUES[:0]), on_gpu(other), on_gpu(VALUES)]
+    laid = [each.offset or 0 for each in lay_out_on_gpu(output[0], output[2], output[3])]
+
+    value = ScalarNode(value=5)
+    order = CandidateRequest(operation=Operation.RUN, value=value, lays_out=True, ahead=ahead)
+    seen: list[torch.Tensor] = []
+
+    def described(output: Any, placed: Callable[[torch.Tensor], torch.Tensor]) -> CandidateReply:  # noqa: ANN401 - a list
+        seen.extend(map(placed, output))
+        return CandidateReply(status=Status.DONE)
+
+    guest.call(lambda _: output, order, described, lambda _: None)
+
+    first, host, _, truths, beyond = seen
+    assert first.is_contiguous()
+    assert torch.equal(first, VALUES.t())
+    assert torch.equal(truths, other)
+    found = [each.data_ptr() - raw.data_ptr() - OUTPUT_AT for each in (first, truths)]
+    assert found == [laid[0], laid[2]]
+    assert (host is VALUES, beyond is output[-1]) == (True, True)  # a wrong output has no place
+
+
+def test_without_rooms_a_single_tensor_is_copied_before_anything_is_described(
+    guest: GpuEndpoint, steps: list[object]
+) -> None:
+    output = on_gpu(VALUES[:, :1].clone())
+    value = ScalarNode(value=5)
+    order = CandidateRequest(operation=Operation.RUN, value=value, lays_out=True)
+    guest.call(lambda _: output, order, lambda *_: pytest.fail("described"), lambda _: None)
+    assert torch.equal(lying(guest, OUTPUT_AT, (2, 1)), VALUES[:, :1])
+
+
+def lay_out_on_gpu(*tensors: torch.Tensor) -> list[TensorNode]:
+    """As the judge lays out these tensors."""
+    layout = arena.Layout()
+    return [layout.place(torch.empty(each.shape, dtype=each.dtype), "cuda") for each in tensors]
 
 
 def test_there_may_be_more_tensors_than_rooms(guest: GpuEndpoint, steps: list[object]) -> None:

@@ -11,8 +11,10 @@ from types import ModuleType
 from typing import ClassVar
 
 import pytest
+import torch
 
-from runners.harness.gpu.warm import limit_copy_queues, warm_up
+from runners.harness.gpu import warm
+from runners.harness.gpu.warm import limit_copy_queues, make_context, warm_up
 
 
 class Knobs:
@@ -115,3 +117,33 @@ def test_a_context_has_one_queue_for_copies_and_as_many_as_ever_for_kernels() ->
         limit_copy_queues()
         os._exit(0 if tuple(map(getenv, names)) == (b"1", None) else 1)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_context_waits_for_memory_that_another_candidate_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    full = torch.AcceleratorError("CUDA error: out of memory\nSearch for more", 2)
+    tries = iter([full, torch.OutOfMemoryError("CUDA out of memory."), None])
+    zeros = torch.zeros
+
+    def allocate(*sizes: int, **_: object) -> torch.Tensor:
+        if error := next(tries):
+            raise error
+        return zeros(*sizes, dtype=torch.int32)
+
+    monkeypatch.setattr(torch.cuda, "init", lambda: None)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch, "zeros", allocate)
+    monkeypatch.setattr(warm, "RETRY_S", 0.0)
+    make_context()
+    assert not list(tries)
+
+
+def test_a_context_is_not_tried_again_on_a_broken_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> torch.Tensor:
+        raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered", 700)
+
+    monkeypatch.setattr(torch.cuda, "init", lambda: None)
+    monkeypatch.setattr(torch, "zeros", fail)
+    with pytest.raises(torch.AcceleratorError, match="illegal"):
+        make_context()

@@ -119,6 +119,22 @@ def test_on_a_gpu_a_call_has_its_part_of_the_memory(monkeypatch: pytest.MonkeyPa
         code.generate(Workload(args={}), 1)
 
 
+def test_on_a_gpu_the_source_tells_the_structure_of_its_outputs_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is needed for each call, and a source whose later outputs have another one is refused."""
+    code = ContractTask(contract_of(compare()), on_gpu=True)
+    asked: list[object] = []
+
+    def output(data: object) -> tuple[torch.Tensor]:
+        asked.append(data)
+        return (torch.zeros(3),)
+
+    monkeypatch.setattr(code, "_expected_output", output)
+    assert code.expected(1) is code.expected(2) is not None
+    assert asked == [1]
+
+
 def test_what_does_not_fit_beside_each_other_is_the_calls_fault(sit: Sit) -> None:
     request = order_of(evaluate()).request("unit")
     code = ContractTask(contract_of(evaluate()), on_gpu=False)

@@ -16,8 +16,8 @@ from runners.harness.gpu import buffers
 from runners.harness.gpu.buffers import LINE_BYTES, Buffers, Withheld
 from runners.harness.gpu.handover import HandoverCall
 from runners.harness.judge import device_candidate
-from runners.harness.judge.answer import POISONS, Answer
-from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate, Place
+from runners.harness.judge.answer import POISONS, Answer, Place
+from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate
 from runners.harness.judge.launches import GUARD
 from runners.harness.protocol.arena import ALIGNMENT
 from runners.harness.protocol.channel import (
@@ -134,7 +134,8 @@ class Candidate:
         turn.queued(None if self.late else CandidateReply(status=Status.DONE, output=self.first))
         changed = (self.memory != OLD) & (self.memory != GUARD)
         self.poisoned = set(changed.nonzero().flatten().tolist())
-        assert all(self.memory[each] in POISONS for each in self.poisoned)
+        if not self.orders[-1].lays_out:
+            assert all(self.memory[each] in POISONS for each in self.poisoned)
         self.steps.append("open")
         turn.steps.flush_cache()
         turn.steps.reveal()
@@ -219,6 +220,7 @@ def device_seat(
         "device_base": BASE,
         "ahead": True,
         "remote": False,
+        "told": True,
         "staged": None,
         "touches": {},
         "usual": None,
@@ -587,6 +589,88 @@ def test_of_the_right_output_a_candidate_is_told_its_tensors_places_and_nothing_
     text = encode(order).decode()
     assert order.rooms == (ROOM,)
     assert not [each for each in ("key", "another", "1.f9a", "987654", "answer") if each in text]
+
+
+WIDE = 1 << 16
+"""Room for outputs that take whole pages."""
+
+
+@pytest.fixture
+def wide_seat(device_seat: DeviceCandidate) -> DeviceCandidate:
+    """A seat with that much room, whose candidate is not told the rooms."""
+    device_seat.buffers.pool_at = OUTPUT_AT + WIDE
+    device_seat.answer.captured = torch.zeros(WIDE, dtype=torch.uint8)
+    device_seat.told = False
+    return device_seat
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_where_the_right_structure_depends_on_the_input_a_candidate_is_told_nothing_of_it(
+    *, play: Play, wide_seat: DeviceCandidate, candidate: Candidate, ahead: bool
+) -> None:
+    """It lays out its output by its own structure; the judge reads where a right one would be."""
+    wide_seat.ahead = ahead
+    numbers, truths = place(0), place(0, dtype="bool", shape=(777,), stride=(1,))
+    expected = DictNode(items=(("z", numbers), ("a", truths)))
+    page = 2 * 4096  # what the first of both in the order of their keys takes
+    told = DictNode(
+        items=(
+            ("a", truths.model_copy(update={"address": BASE + OUTPUT_AT})),
+            ("z", flat(landed(OUTPUT_AT + page))),
+        )
+    )
+    right = torch.arange(777) % 2 == 0
+    candidate.writes(OUTPUT_AT, right)
+    candidate.writes(OUTPUT_AT + page, VALUES)
+
+    exchange = play(told, expected=expected, last=told)
+
+    (order,) = candidate.orders
+    assert (order.rooms, order.lays_out) == ((), True)
+    assert "777" not in encode(order).decode()
+    found: Any = wide_seat.fetch(exchange.reply, expected, Deadline.after(10))
+    assert list(found) == ["z", "a"]
+    assert torch.equal(found["z"], VALUES)
+    assert torch.equal(found["a"], right)
+
+
+def test_an_output_of_another_structure_than_the_right_one_of_its_input_is_wrong(
+    play: Play, wide_seat: DeviceCandidate
+) -> None:
+    wide_seat.ahead = False
+    exchange = play(None, last=landed(OUTPUT_AT, shape=(3, 3), stride=(3, 1)))
+    with pytest.raises(VerdictError, match=r"shape \[3, 3\], \[2, 3\] is expected"):
+        fetched(wide_seat, exchange)
+
+
+@pytest.mark.parametrize("dtypes", [("float32",), ("bool",), ("float32", "int64"), ("uint8",)])
+def test_the_end_of_the_poison_does_not_tell_how_large_a_right_output_is(
+    wide_seat: DeviceCandidate, memory: torch.Tensor, dtypes: tuple[str, ...]
+) -> None:
+    patterns = set()
+    for _ in range(64):
+        nodes = [place(0, dtype=each, shape=(3, 5), stride=(5, 1)) for each in dtypes]
+        wide_seat.answer.expect(both(*nodes), told=False)
+        wide_seat.answer.expect_at(wide_seat.answer.room)
+        pairs = memory[OUTPUT_AT : OUTPUT_AT + WIDE].view(-1, 2)
+        assert (pairs == pairs[0]).all()
+        patterns.add(tuple(pairs[0].tolist()))
+        outside = torch.cat((memory[:OUTPUT_AT], memory[OUTPUT_AT + WIDE :]))
+        assert outside.eq(OLD).all()
+        if dtypes[0] == "float32":
+            unwritten = memory[OUTPUT_AT : OUTPUT_AT + 60].view(torch.float32)
+            assert (unwritten.abs() > 1e33).all()
+
+    assert len(patterns) > 1
+
+
+def test_device_code_and_calibration_are_told_the_rooms(
+    play: Play, wide_seat: DeviceCandidate, candidate: Candidate
+) -> None:
+    play(None, Operation.TOUCH)
+    play(None, expected=ROW, launch=INTO_OUTPUT)
+    assert [each.lays_out for each in candidate.orders] == [False, False]
+    assert [len(each.rooms) for each in candidate.orders] == [1, 1]
 
 
 def test_trusted_calls_are_always_ahead_and_lie_in_the_room_whatever_they_say(

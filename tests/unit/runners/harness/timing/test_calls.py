@@ -191,7 +191,7 @@ def test_an_output_with_the_structure_of_another_inputs_right_one_is_wrong(sit: 
 
 
 def test_where_the_structure_is_known_to_vary_each_call_gets_that_of_its_input(sit: Sit) -> None:
-    """On a GPU it defines the rooms of the output, so a call needs it in advance."""
+    """On a GPU it defines where the judge reads the output; the candidate is not told."""
     stopwatch = watch(sit, task=POSITIVE)
     stopwatch.varies = True
     seen: list[values.Node | None] = []
@@ -203,7 +203,9 @@ def test_where_the_structure_is_known_to_vary_each_call_gets_that_of_its_input(s
         assert expected == stopwatch.session.code.expected(data)
         return channel.Exchange(1.0, DONE, late=True)
 
+    candidate = cast("HostCandidate", SimpleNamespace(call=call))
     for _ in range(2):
-        stopwatch._call(cast("HostCandidate", SimpleNamespace(call=call)))
+        stopwatch._call(candidate)
 
+    assert not candidate.told
     assert seen[0] != seen[1]

@@ -12,7 +12,8 @@ from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.gpu.handover import TrainCall
-from runners.harness.judge.device_candidate import DeviceCandidate, Place
+from runners.harness.judge.answer import Place
+from runners.harness.judge.device_candidate import DeviceCandidate
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan
 from runners.harness.protocol.channel import (
