@@ -20,7 +20,7 @@ from bot.domain.noise import noise_of
 from bot.domain.scoring import ScoreValue, combine
 from bot.domain.tasks.lint import defined_names, parse_python
 from bot.domain.tasks.task_file import REFERENCE
-from runners.contract.evaluation import CPU, Environment, Evaluation, Measurement
+from runners.contract.evaluation import CPU, Environment, Evaluation, Measurement, StopReason
 from runners.contract.formula import FormulaError
 from runners.contract.gpus import GPU_TYPES, Peak, amount
 from runners.contract.task import (
@@ -174,12 +174,18 @@ def measured_ns(evaluation: Evaluation) -> tuple[float, ...]:
 
 
 def scaled(measured: Measurement, slowdown: float) -> Measurement:
-    """Return it with the times of a machine that is this many times faster."""
+    """Return it with the times of a machine that is this many times faster.
+
+    Its noise is that of the ratio; of a slow kernel, whose few rounds do not tell that, its own.
+    """
     time_ns = measured.time_ns / slowdown
+    slow = measured.stop_reason is StopReason.SLOW
     return measured.model_copy(
         update={
             "time_ns": time_ns,
-            "half_width_ns": noise_of(measured) * time_ns,
+            "half_width_ns": measured.half_width_ns / slowdown
+            if slow
+            else noise_of(measured) * time_ns,
             "bound_ns": measured.bound_ns / slowdown,
             "resolution_ns": measured.resolution_ns / slowdown,
             "samples": tuple(tuple(ns / slowdown for ns in each) for each in measured.samples),

@@ -139,8 +139,7 @@ class HostCandidate:
         return {}
 
     def _plan(self, value: object) -> Plan:
-        plan = planned(value)
-        if plan.host_size > self.arena.size:
+        if (plan := planned(value)).host_size > self.arena.size:
             raise VerdictError(Verdict.TASK_ERROR, TOO_LARGE)
         return plan
 

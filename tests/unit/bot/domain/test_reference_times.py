@@ -10,9 +10,10 @@ from bot.domain.reference_times import (
     machine_of,
     measured_ns,
     reference_source,
+    scaled,
 )
 from runners.contract.comparison import Ratio
-from runners.contract.evaluation import CaseKind, CaseResult, Environment
+from runners.contract.evaluation import CaseKind, CaseResult, Environment, StopReason
 from runners.contract.task import Grader, TaskFormat
 from tests.doubles.factories import make_case, make_evaluation, make_measurement, make_task
 
@@ -118,6 +119,14 @@ def test_a_run_at_another_speed_of_the_machine_has_the_same_time() -> None:
     assert one.half_width_ns == pytest.approx(0.1e6)  # that of the ratio
     assert one.samples[0] == pytest.approx((1e6,))
     assert (one.slowdown, noise_of(one)) == pytest.approx((1.7, 0.1))
+
+
+def test_a_slow_kernel_keeps_the_noise_of_its_own_time() -> None:
+    """With two rounds the interval of the ratio is many times wider than its calls differ."""
+    found = timed(1e8, 100.0).measurement
+    assert found is not None
+    slow = found.model_copy(update={"stop_reason": StopReason.SLOW, "half_width_ns": 1e6})
+    assert scaled(slow, 2.0).half_width_ns == 0.5e6
 
 
 def test_a_reference_that_was_not_timed_in_every_benchmark_has_no_times() -> None:

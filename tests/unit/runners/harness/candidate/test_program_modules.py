@@ -69,6 +69,7 @@ runners.harness.protocol
 runners.harness.protocol.arena
 runners.harness.protocol.builds
 runners.harness.protocol.channel
+runners.harness.protocol.scalars
 runners.harness.protocol.values
 runners.harness.relay
 runners.harness.sandbox
