@@ -218,7 +218,7 @@ async def test_a_submission_goes_on_to_its_report(scene: Scene, page: Page) -> N
     await page.goto(f"{scene.url}/submissions/{own.id}")
     await expect(page.get_by_role("status")).to_contain_text("A100: queued, position 1")
     await scene.shown.judge("A100")
-    await expect(page.get_by_text("Passed, ranked on A100")).to_be_visible()
+    await expect(page.get_by_text("Passed in a ranked run on A100")).to_be_visible()
     await expect(page.get_by_role("status")).to_have_count(0)
 
 

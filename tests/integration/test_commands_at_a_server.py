@@ -129,7 +129,7 @@ def test_the_rest_is_done_there_as_it_is_here(
     assert (tmp_path / "kept" / f"{first}-CPU-case-1.ncu-rep").read_text() == LOOKED
     assert podium.there("rerun", first, "--mode", "test") == 0
     told = capsys.readouterr()
-    assert "passed, test on CPU" in told.out
+    assert "passed in a test run on CPU" in told.out
     assert "CPU: passed" in told.err
     assert podium.there("cancel", first) == 0
     assert f"submission #{first} has already ended" in capsys.readouterr().out

@@ -218,7 +218,7 @@ async def test_the_permissions_that_the_link_asks_for_are_enough() -> None:
     async with scene(permissions=Permission(needed_permissions().value)) as stage:
         await (await stage.submit(stage.alice, "time_us=30")).final()
         thread = await stage.alice.sees_thread("identity: ")
-        await stage.alice.sees("passed, ranked on CPU", thread, within=30)
+        await stage.alice.sees("passed in a ranked run on CPU", thread, within=30)
         await stage.bob.sees("1st of 1 on CPU: 30.00 µs", stage.submissions, within=30)
         shown = await stage.bob.slash("leaderboard show", leaderboard_name="identity")
         assert (await shown.final()).files

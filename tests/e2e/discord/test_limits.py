@@ -87,11 +87,11 @@ async def test_without_permission_for_threads_the_answer_has_the_report() -> Non
         stage.submissions.deny(stage.guild.everyone, Permission.CREATE_PRIVATE_THREADS)
         run = await stage.submit(stage.alice, "time_us=30")
         assert "`/submission show id:1` shows them at any time" in (await run.final()).text
-        await stage.server.wait_for(lambda: "passed, ranked on CPU" in run.message.text, 30)
+        await stage.server.wait_for(lambda: "passed in a ranked run on CPU" in run.message.text, 30)
         await stage.bob.sees("1st of 1 on CPU", stage.submissions, within=30)
         assert stage.alice.dms == []
         shown = await stage.alice.slash("submission show", id=1)
-        assert "passed, ranked on CPU" in (await shown.final()).text
+        assert "passed in a ranked run on CPU" in (await shown.final()).text
         stage.server.assert_clean()
 
 
@@ -104,7 +104,7 @@ async def test_a_job_that_outlives_the_token_goes_on_in_its_own_messages() -> No
         stage.server.clock.advance(901)
         thread = await stage.alice.sees_thread("identity: ", within=30)
         await stage.alice.sees("Submission #1", thread, within=30)
-        await stage.alice.sees("passed, ranked on CPU", thread, within=30)
+        await stage.alice.sees("passed in a ranked run on CPU", thread, within=30)
         stage.server.assert_clean()
 
 

@@ -29,7 +29,7 @@ async def test_an_admin_reads_any_report_and_source_and_that_is_recorded(stage: 
     await stage.bob.sees(f"submission #{number}", stage.submissions, within=SHOWN_S)
     seen = await (await stage.carol.slash("admin submission look", id=number)).final()
     assert "Submitted by Bob (@bob)" in seen.text
-    assert "passed, ranked on CPU" in seen.text
+    assert "passed in a ranked run on CPU" in seen.text
     assert b"custom_kernel" in seen.file("mine.py").data
     refused = await said(stage.dana, "admin submission look", id=number)
     assert "This needs the role" in refused

@@ -44,7 +44,7 @@ async def test_a_gpu_type_is_paused_and_what_waits_says_so(stage: Scene) -> None
     await stage.alice.sees("CPU is paused: a \\*new\\* driver", within=SHOWN_S)
     assert "GPU type CPU" in await said(stage.carol, "admin limits")
     assert await said(stage.carol, "admin resume", gpu="CPU") == "Jobs on CPU run again."
-    await stage.alice.sees("passed, ranked on CPU", within=SHOWN_S)
+    await stage.alice.sees("passed in a ranked run on CPU", within=SHOWN_S)
     told = await said(stage.carol, "admin pause", gpu="B300", reason="none here")
     assert "No GPU type named 'B300'" in told
     told = await said(

@@ -43,9 +43,9 @@ async def test_a_killed_bot_shows_on_where_it_was_and_tells_nothing_twice() -> N
         await stage.server.wait_for(lambda: "**Submission #1**" in run.message.text, 10)
         await stage.bot.stop(signal.SIGKILL)
         await stage.bot.start(within=60)
-        await stage.server.wait_for(lambda: "passed, ranked on CPU" in run.message.text, 90)
+        await stage.server.wait_for(lambda: "passed in a ranked run on CPU" in run.message.text, 90)
         thread = await stage.alice.sees_thread("identity: ", within=60)
-        await stage.alice.sees("passed, ranked on CPU", thread, within=60)
+        await stage.alice.sees("passed in a ranked run on CPU", thread, within=60)
         await stage.bob.sees("1st of 1 on CPU", stage.submissions, within=30)
         # The private thread, and the public one of the board.
         assert len(stage.submissions.threads) == 2

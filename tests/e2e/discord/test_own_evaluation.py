@@ -299,7 +299,7 @@ async def test_on_every_runner_the_task_is_graded_by_its_own_eval_py(
         assert "anonymous.py: wrong answer, as expected" in told
         await stage.bob.sees(f"New leaderboard: {board}", stage.submissions)
         thread = await course.submit(stage.alice, board)
-        report = await stage.alice.sees("passed, ranked on CPU", thread, within=WITHIN_S)
+        report = await stage.alice.sees("passed in a ranked run on CPU", thread, within=WITHIN_S)
         assert "5.000 µs" in report.text
         await stage.bob.sees(
             lambda message: f"on {board}\n🥇 1st of 1 on CPU: 5.000 µs" in message.text,
@@ -335,15 +335,15 @@ async def test_a_board_gets_a_version_that_judges_everyones_best_and_is_deleted(
         assert "Podium does not know this program. Both agree on all solutions" in told, told
         for person in (stage.alice, stage.bob):
             thread = await course.submit(person, board)
-            await person.sees("passed, ranked on CPU", thread, within=WITHIN_S)
+            await person.sees("passed in a ranked run on CPU", thread, within=WITHIN_S)
         await update(course, board)
         assert await course.ranked(board) == [("Alice", 7000.0), ("Bob", 7000.0)]
 
         run = await stage.carol.slash("leaderboard update", leaderboard_name=board, gpus="CPU,H100")
         assert f"{board} on CPU, H100: changed" in (await run.final()).text
         thread = await course.submit(stage.alice, board, FAKE + KERNEL, "CPU,H100")
-        report = await stage.alice.sees("passed, ranked on H100", thread, within=WITHIN_S)
-        assert "passed, ranked on CPU" in report.text
+        report = await stage.alice.sees("passed in a ranked run on H100", thread, within=WITHIN_S)
+        assert "passed in a ranked run on CPU" in report.text
     assert await course.results(board) == [
         *((name, 1, CPU, "passed", 5000.0) for name in ("Alice", "Bob")),
         *((name, 2, CPU, "passed", 7000.0) for name in ("Alice", "Bob")),

@@ -85,7 +85,7 @@ async def test_an_invited_person_competes_and_the_channel_hears_nothing(stage: S
     said = (await run.final()).text
     assert "is stored" in said
     thread = await stage.bob.sees_thread("identity: ", within=30)
-    await stage.bob.sees("passed, ranked on CPU", thread, within=30)
+    await stage.bob.sees("passed in a ranked run on CPU", thread, within=30)
     assert "Bob" in await _said(stage.bob, "leaderboard show")
     number = int(said.split("#")[1].split()[0])
     for command in ("submission show", "submission source", "submission cancel"):

@@ -17,9 +17,9 @@ async def test_from_the_command_to_a_place_in_the_ranking(stage: Scene) -> None:
     assert "is stored: ranked on CPU" in stored.text
     assert stored.ephemeral
     assert run.latency < 1
-    await stage.server.wait_for(lambda: "passed, ranked on CPU" in run.message.text, 30)
+    await stage.server.wait_for(lambda: "passed in a ranked run on CPU" in run.message.text, 30)
     thread = await stage.alice.sees_thread("identity: ", within=30)
-    report = await stage.alice.sees("passed, ranked on CPU", thread, within=30)
+    report = await stage.alice.sees("passed in a ranked run on CPU", thread, within=30)
     assert "sandbox" not in report.text
     assert not stage.bob.can_see(thread)
     line = await stage.bob.sees("1st of 1 on CPU: 30.00 µs", stage.submissions, within=30)
@@ -30,7 +30,7 @@ async def test_from_the_command_to_a_place_in_the_ranking(stage: Scene) -> None:
     assert line.channel.parent is stage.submissions
     asked = await stage.bob.click(line, "Details")
     details = await asked.final()
-    assert "passed, ranked on CPU" in details.text
+    assert "passed in a ranked run on CPU" in details.text
     assert details.ephemeral
     shown = await stage.bob.slash("leaderboard show", leaderboard_name="identity")
     table = await shown.final()
@@ -54,7 +54,7 @@ async def test_the_reports_of_a_profile_come_as_a_file(stage: Scene) -> None:
     )
     assert "profile on CPU" in (await run.final()).text
     thread = await stage.alice.sees_thread("identity: ", within=30)
-    message = await stage.alice.sees("passed, profile on CPU", thread, within=30)
+    message = await stage.alice.sees("passed in a profile run on CPU", thread, within=30)
     (archive,) = message.files
     assert archive.filename.startswith("profile-")
     with ZipFile(BytesIO(archive.data)) as opened:

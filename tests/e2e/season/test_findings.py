@@ -19,7 +19,7 @@ from tests.e2e.season import findings
 from tests.e2e.season.crowd import Crowd
 from tests.e2e.season.findings import Season
 
-REPORT = "**submission #1: kernel.py on board**\n🟢 passed, ranked on CPU"
+REPORT = "**submission #1: kernel.py on board**\n🟢 passed in a ranked run on CPU"
 SILENT: dict[str, object] = {"allowed_mentions": {"parse": []}}
 
 

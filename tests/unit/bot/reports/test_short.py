@@ -80,7 +80,7 @@ def test_verdict_time_place_gap_and_change_come_first_in_this_order() -> None:
         reference=ScoreValue(93_248, 100),
     )
     blocks = short_report(status(make_evaluation()), [place]).blocks
-    assert blocks[0] == Text("passed, ranked on CPU", Tone.GOOD)
+    assert blocks[0] == Text("passed in a ranked run on CPU", Tone.GOOD)
     assert blocks[1] == Text("29.14 µs ± 0.06", Tone.STRONG)
     assert texts(blocks)[2:6] == [
         "🥇 1st of 7, 5.0 % ahead of 2nd",

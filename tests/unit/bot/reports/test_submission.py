@@ -36,7 +36,7 @@ def test_a_passed_evaluation_is_shown_well_with_its_time_and_interval() -> None:
     first = report.blocks[0]
     assert isinstance(first, Text)
     assert first.tone is Tone.GOOD
-    assert first.text.startswith("passed, ranked on CPU")
+    assert first.text.startswith("passed in a ranked run on CPU")
     assert _table(report).rows[1][3] == "29.14 µs ± 0.06"
 
 
