@@ -241,8 +241,8 @@ def _be_template(kind: str) -> None:
 
 def _make_judges_cheap() -> None:
     """Let judges write less to flush caches, and not move memory that has huge pages already."""
-    arena: Any = sys.modules["runners.harness.protocol.arena"]
-    arena.FLUSH_BYTES = FLUSH_BYTES
+    caches: Any = sys.modules["runners.harness.judge.cpu_caches"]
+    caches.FLUSH_MOST = FLUSH_BYTES
     server: Any = sys.modules["runners.harness.server"]
     server.HUGE_PAGES_S = 0
 

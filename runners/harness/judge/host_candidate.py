@@ -22,9 +22,10 @@ from runners.harness.judge.checks import (
     same,
     spans,
 )
+from runners.harness.judge.cpu_caches import flush_caches
 from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, scalars, values
-from runners.harness.protocol.arena import Arena, Plan, flush_caches, view
+from runners.harness.protocol.arena import Arena, Plan, view
 from runners.harness.sandbox.syscalls import memory_limited
 from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.supervision.process import ProcessGoneError, UnreadableError

@@ -5,7 +5,6 @@ import mmap
 import os
 from bisect import bisect_left
 from dataclasses import dataclass
-from functools import cache
 from typing import Self
 
 import torch
@@ -14,20 +13,6 @@ from runners.harness.protocol import values
 
 ALIGNMENT = 4096
 """Bytes; every tensor starts on its own page, so that alignment never differs between runs."""
-
-
-FLUSH_BYTES = 32 << 20
-"""Bytes that the judge writes before a call, so that the CPU's caches have nothing that it uses."""
-
-
-@cache
-def _flushed() -> torch.Tensor:
-    return torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
-
-
-def flush_caches() -> None:
-    """Flush the CPU's caches; the candidate must be frozen, or it could fill them again."""
-    _flushed().add_(1)
 
 
 def reach(value: torch.Tensor) -> int:
