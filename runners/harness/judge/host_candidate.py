@@ -105,8 +105,7 @@ class HostCandidate:
 
         On a GPU `expected` defines the rooms of the output; on the CPU the output is fetched later
         and only calibration needs it.
-        `launch` defines the launch of device code. On a GPU a `waiting` calibration kernel is not
-        queued ahead.
+        `launch` is for device code. On a GPU a `waiting` calibration kernel is not queued ahead.
         """
         plan = self._plan(value)
         tensors = 1  # the time of a reply depends on its length, so calibration returns as many
