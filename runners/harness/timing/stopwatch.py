@@ -14,7 +14,7 @@ from runners.harness.deadline import TimeBudget
 from runners.harness.judge.checks import refuse_new_processes, refuse_other_program
 from runners.harness.judge.host_candidate import CORES, HostCandidate, verify
 from runners.harness.judge.pool import fresh_candidate
-from runners.harness.judge.session import EvaluationSession
+from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
 from runners.harness.supervision.waiting import OtherProcesses
 from runners.harness.timing import clocks
@@ -198,9 +198,10 @@ class WorkloadTimer(WorkloadCalls):
 
     def _discover(self) -> values.Node | None:
         """Learn the output's structure from one call; calibration has to write as many bytes."""
+        data = self._fresh_input()
+        self.adapt(planned(data), None)
         with fresh_candidate(self.session, self.plan, None) as candidate:
             candidate.build(self.deadline)
-            data = self._fresh_input()
             exchange = candidate.call(channel.Operation.RUN, data, None, self.deadline)
             verify(candidate, data, exchange.reply, None, deadline=self.deadline)
             return candidate.discovered

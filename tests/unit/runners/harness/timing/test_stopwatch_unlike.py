@@ -9,7 +9,7 @@ from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import Mode, TaskDefinition
 from runners.harness.judge.session import planned
 from runners.harness.protocol.arena import Plan
-from runners.harness.timing import calls, clocks, trains
+from runners.harness.timing import calls, clocks, stopwatch, trains
 from runners.harness.timing.calls import WARM_UPS, UnlikeInputError
 from runners.harness.timing.stop_rule import StopRule
 from runners.harness.timing.stopwatch import REHEARSALS, WorkloadTimer
@@ -133,6 +133,24 @@ def test_an_input_that_is_larger_than_those_before_gets_room(
     assert timer.plan == timer.pool.plan
     assert timer.plan.device_size == calls.ROOM * (small + 4096 * 4)
     assert len(timer.rounds) == ROUNDS
+
+
+def test_without_a_reference_the_first_call_has_room_for_its_input(
+    begun: list[WorkloadTimer], make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def on_gpu(data: object) -> Plan:
+        plan = planned(data)
+        return replace(plan, device_size=plan.host_size)
+
+    monkeypatch.setattr(calls, "planned", on_gpu)
+    monkeypatch.setattr(stopwatch, "planned", on_gpu)
+    unnamed = task(rows="size + int(seed > 0) * 4096")
+    files = {name: text.replace("ref_kernel", "right") for name, text in unnamed.files.items()}
+    timer = make(unnamed.model_copy(update={"files": files}), kernel())
+    small = timer.plan.device_size
+    assert timer.expected is None
+    timer._discover()
+    assert timer.plan.device_size == timer.pool.plan.device_size == calls.ROOM * (small + 4096 * 4)
 
 
 def test_the_second_input_is_prepared_for_before_any_candidate_starts(
