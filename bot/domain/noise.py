@@ -1,5 +1,7 @@
 """Decides which passed runs on the CPU have times that are too uncertain to be ranked."""
 
+import math
+
 from runners.contract.comparison import is_noisy
 from runners.contract.evaluation import CPU, CaseResult, Evaluation, Measurement, StopReason
 from runners.contract.task import Mode
@@ -26,8 +28,11 @@ def passed_too_noisy(evaluation: Evaluation) -> bool:
 def noise_of(measured: Measurement) -> float:
     """Return the half-width as a fraction of the time, or of the ratio to the reference if known.
 
-    By that ratio runs on the CPU are ranked.
+    By that ratio runs on the CPU are ranked. It is infinite if the ratio should be known but is
+    not: a time by itself cannot be compared with times that the ratio gives.
     """
+    if measured.reference_missed:
+        return math.inf
     if measured.vs_reference is not None:
         return measured.vs_reference.half_width / measured.vs_reference.ratio
     return measured.half_width_ns / measured.time_ns

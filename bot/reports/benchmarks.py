@@ -11,7 +11,8 @@ from bot.domain.tasks.grading import ranked_by
 from bot.domain.times import show_factor, show_rate, show_score, speed_up_in_words
 from bot.reports.figures import Histogram, Scale, histogram
 from bot.reports.machine import medians_in_words
-from runners.contract.evaluation import SLOWER_MOST, CaseKind, Evaluation, Measurement, StopReason
+from runners.contract.comparison import SLOWER_MOST
+from runners.contract.evaluation import CaseKind, Evaluation, Measurement, StopReason
 from runners.contract.task import Mode, TaskDefinition
 from runners.contract.verdict import Verdict
 

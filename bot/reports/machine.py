@@ -62,6 +62,11 @@ def gpu_state_line(clocks: dict[str, float]) -> str:
     return f"GPU state: {', '.join(parts)}"
 
 
+_REFERENCE_MISSED = (
+    "the reference was timed in too few rounds to compare with it, which a rank needs: the kernel "
+    "left it too little time, or the runner's machine was busy. The result is kept and is no "
+    "failure, but is not ranked; make imports and calls shorter, or submit again"
+)
 Noted = tuple[int, str, str]
 """The number and the spec of a benchmark, and what a note says about it."""
 
@@ -115,11 +120,17 @@ def medians_in_words(rounds: Sequence[Sequence[float]]) -> str:
 def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
     """Yield why a passed ranked run on the CPU is not ranked, if its times are too noisy."""
     noisy = too_noisy(evaluation)
+    found = [each for each in measured_cases(evaluation) if each[1] in noisy]
+    yield from combined_line(
+        [(number, case.spec, "") for number, case, each in found if each.reference_missed],
+        _REFERENCE_MISSED,
+        f"{{}}: {_REFERENCE_MISSED}",
+    )
     yield from combined_line(
         [
             (number, case.spec, _variation(noise_of(measured)))
-            for number, case, measured in measured_cases(evaluation)
-            if case in noisy
+            for number, case, measured in found
+            if not measured.reference_missed
         ],
         f"too noisy here: {{}}, and a rank needs {NOISY_MOST:.0%} or less. The result is kept and "
         "is no failure, but is not ranked; submit again when the runner's machine is less busy",

@@ -28,9 +28,9 @@ from bot.reports.machine import (
     run_lines,
     turn_lines,
 )
+from runners.contract.comparison import SLOWER_MOST
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
-    SLOWER_MOST,
     CaseResult,
     Evaluation,
     StopReason,

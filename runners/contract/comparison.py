@@ -12,6 +12,9 @@ PAIRS_LEAST = 3
 LIMITS_OF_COMPARISON = 2 * PAIRS_LEAST
 """A comparison may take this many times the task's limits: once for each round of these pairs."""
 
+SLOWER_MOST = 100
+"""A kernel that takes more than this many times as long as the reference is timed by few calls."""
+
 NOISY_MOST = 0.15
 """The half-width, as a fraction of the time, above which a time on the CPU is not ranked."""
 NOISY_MOST_NS = 15_000.0

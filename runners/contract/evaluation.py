@@ -175,11 +175,7 @@ class StopReason(StrEnum):
     BUDGET = "budget"
     """On the CPU: all minimum rounds are timed, and the benchmark's share of seconds is used up."""
     SLOW = "slow"
-    """Its calls took more than `SLOWER_MOST` times as long as the reference."""
-
-
-SLOWER_MOST = 100
-"""A kernel that takes more than this many times as long as the reference is timed by few calls."""
+    """Its calls took more than `comparison.SLOWER_MOST` times as long as the reference."""
 
 
 class Measurement(Wire):
@@ -203,6 +199,9 @@ class Measurement(Wire):
     """On the CPU: calls that waited for other processes; they are checked, but are not samples."""
     vs_reference: Annotated[Ratio | None, Field(exclude_if=lambda ratio: ratio is None)] = None
     """On the CPU: the time divided by that of the reference, if it can be called like a kernel."""
+    reference_missed: Annotated[bool, Field(exclude_if=lambda missed: not missed)] = False
+    """On the CPU: whether that ratio is unknown because too few rounds timed the reference, as the
+    submission left it too little time or the machine was busy."""
     claimed_ns: float | None = None
     """The candidate's own time, which became `time_ns` unless it is `lifted`; None without one."""
     slowdown: Annotated[float | None, Field(gt=0, exclude_if=lambda factor: factor is None)] = None

@@ -3,7 +3,8 @@
 On the CPU the task's reference is a second kernel, timed before and after the submission in each
 round. It is trusted: a fresh candidate that never has the submission's files. It is timed only
 while no process of the submission exists, because a frozen one could still slow it, such as by
-timers. If it fails, the submission is not at fault and only has no ratio to the reference.
+timers. If it fails, the submission is not at fault and only has no ratio to the reference. If the
+submission or a busy machine leaves too little time for it, the time cannot be ranked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
+from runners.contract.evaluation import Measurement
 from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
 from runners.harness.judge.checks import difference
@@ -21,7 +23,7 @@ from runners.harness.protocol import channel, values
 from runners.harness.protocol.arena import Plan
 from runners.harness.sandbox.process_limits import precedence
 from runners.harness.supervision.handle import StartError
-from runners.harness.timing import samples, trains
+from runners.harness.timing import cpu_times, samples, trains
 from runners.harness.timing.rounds import CALM_LEAST, Round, waited
 from runners.harness.timing.stop_rule import StopRule
 from runners.harness.verdicts import VerdictError
@@ -33,7 +35,8 @@ REPEATS_MOST = 2
 OWN_WAIT_NS = 200_000
 """The most ns that judge and calibration candidate wait for a core on an idle machine."""
 CALL_SHARE = 0.05
-"""The most of a workload's time that one call of the reference may take."""
+"""The most of a workload's time limit that one call of the reference may take, however much of it
+the submission has spent."""
 REFERENCE_SHARE = 1 / 20
 """The most of a workload's seconds for its rounds that the reference takes before or after one."""
 STARTS_MOST = 8
@@ -76,15 +79,20 @@ class ReferenceTimer:
     def __init__(self, session: EvaluationSession, data: object) -> None:
         self.session = session
         self.plan = planned(data)
-        self.source = session.code.reference_source(session.request)
+        request = session.request
+        self.source = None if session.on_gpu else session.code.reference_source(request)
         self.candidate: HostCandidate | None = None
+        self.ran_out_of_time = False
+        """Whether it was stopped because the workload's time was over, not by its own fault."""
+        limit_s = request.task.timeout_s(request.mode) / len(request.task.timed(request.mode))
+        self.call_s = limit_s * CALL_SHARE
 
     @contextmanager
     def fresh(self, data: object, share: Deadline) -> Iterator[None]:
         """Start a candidate for one round, if there is a reference, and warm it up."""
         with ExitStack() as stack:
-            if self.source is not None and not self.session.on_gpu:
-                with self._dropped_on_failure(), self.session.record_duration("reference"):
+            if self.source is not None:
+                with self._dropped_on_failure(share), self.session.record_duration("reference"):
                     self.candidate = stack.enter_context(self._started(self.source, share))
                     for _ in range(WARM_UPS):
                         self.call(data, share, None)
@@ -104,22 +112,30 @@ class ReferenceTimer:
         """Make a call, and add its window to the round; does nothing if there is no candidate."""
         if self.candidate is None:
             return
-        with self._dropped_on_failure():
-            deadline = Deadline.after(share.remaining * CALL_SHARE)
-            run = channel.Operation.RUN
-            exchange = self.candidate.call(run, data, None, deadline)
+        deadline = Deadline(min(share.end, Deadline.after(self.call_s).end))
+        with self._dropped_on_failure(share):
+            exchange = self.candidate.call(channel.Operation.RUN, data, None, deadline)
             if result is not None:
                 noisy = waited(exchange.waited_ns, exchange.window_ns)
                 kept = result.reference_waited if noisy else result.reference_windows
                 kept.append(exchange.window_ns)
 
     @contextmanager
-    def _dropped_on_failure(self) -> Iterator[None]:
+    def _dropped_on_failure(self, share: Deadline) -> Iterator[None]:
         """Stop timing the reference if it fails, such as at its deadline."""
         try:
             yield
         except (VerdictError, StartError):
             self.source = self.candidate = None
+            self.ran_out_of_time = share.remaining < 0
+
+    def noted(self, measured: Measurement, rounds: Sequence[Round]) -> Measurement:
+        """Return the measurement, which tells whether the reference was timed too rarely."""
+        timed = self.source is not None or self.ran_out_of_time
+        several = self.session.request.round_policy.looks[-1] > 1
+        if not timed or not several or cpu_times.with_reference(rounds):
+            return measured
+        return measured.model_copy(update={"reference_missed": True})
 
 
 class WorkloadCalls:

@@ -37,13 +37,19 @@ def ratio_to_reference(rounds: _Rounds) -> Ratio | None:
 
     Both are measured in each round, so what slows a whole round slows both.
     """
-    both = [each for each in rounds if each.reference is not None]
-    if len(both) < max(2, len(rounds) / 2) or _reference_time(both) < FLOOR_NS:
+    both = with_reference(rounds)
+    if not both or _reference_time(both) < FLOOR_NS:
         return None
     found = _resampled(both, lambda some: _time(some) / max(FLOOR_NS, _reference_time(some)))
     hidden = fmean(each.choosable for each in both) / _time(both)
     half_width = found.half_width + found.centre * hidden
     return Ratio(ratio=found.centre, half_width=half_width, rounds=len(both))
+
+
+def with_reference(rounds: _Rounds) -> _Rounds:
+    """Return the rounds with a time of the reference; none of them if they are too few."""
+    both = [each for each in rounds if each.reference is not None]
+    return () if len(both) < max(2, len(rounds) / 2) else both
 
 
 def relative_half_width(rounds: _Rounds) -> float:

@@ -12,7 +12,8 @@ from statistics import fmean, variance
 
 import torch
 
-from runners.contract.evaluation import SLOWER_MOST, RoundPolicy
+from runners.contract.comparison import SLOWER_MOST
+from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
 from runners.harness.judge.session import EvaluationSession, seed_of

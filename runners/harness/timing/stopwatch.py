@@ -123,7 +123,7 @@ class WorkloadTimer(WorkloadCalls):
 
     def result(self, stop: StopReason) -> Measurement:
         """The result of all rounds; VerdictError if the time is not confirmed."""
-        measured = clocks.measurement(self.rounds, stop)
+        measured = self.reference.noted(clocks.measurement(self.rounds, stop), self.rounds)
         if audit := self.stop_rule.audit(self.rounds):
             raise audit
         return measured

@@ -44,6 +44,14 @@ def test_what_has_a_rule_of_its_own_is_never_too_noisy(changes: dict[str, Any]) 
     assert not too_noisy(timed(MS, **changes))
 
 
+def test_a_time_that_should_have_a_ratio_but_has_none_is_not_ranked() -> None:
+    """It ranked as it was, beside times that the ratio to the reference gives."""
+    missed = timed(1.0, reference_missed=True)
+    assert too_noisy(missed)
+    assert score(make_task(), missed) is None
+    assert not too_noisy(timed(1.0, reference_missed=True, stop_reason=StopReason.SLOW))
+
+
 def test_only_ranked_runs_on_the_cpu_are_too_noisy() -> None:
     noisy = timed(MS)
     assert not too_noisy(noisy.model_copy(update={"gpu": "H100"}))

@@ -67,6 +67,16 @@ def test_a_time_that_is_too_noisy_to_be_ranked_says_what_that_means() -> None:
     )
 
 
+def test_a_time_without_the_ratio_by_which_it_ranks_says_what_happened() -> None:
+    measured = make_measurement(1e6).model_copy(update={"reference_missed": True})
+    case = make_case(CaseKind.BENCHMARK, measurement=measured)
+    words = "the reference was timed in too few rounds to compare with it, which a rank needs: "
+    (note,) = _notes(case)
+    assert note.startswith(f"size: 1024: {words}")
+    (note,) = _notes(case, make_case(CaseKind.BENCHMARK), case)
+    assert note.startswith(f"benchmark 1; benchmark 3: {words}")
+
+
 def test_a_time_that_is_hardly_too_noisy_does_not_read_as_if_it_could_be_ranked() -> None:
     (note,) = _notes(make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6, 0.152e6)))
     assert "varies by 16%, and a rank needs 15% or less" in note

@@ -13,6 +13,7 @@ import torch
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
 from runners.harness import evaluate as evaluating
 from runners.harness.evaluate import workspace
+from runners.harness.judge import cpu_caches
 from runners.harness.judge.session import PUBLIC_NONCE, EvaluationSession, candidate_files
 from runners.harness.judge.task_code import KernelTask
 from runners.harness.protocol.builds import Builds
@@ -73,6 +74,12 @@ def progress() -> list[Progress]:
 def judge(template: TemplateProcess, progress: list[Progress]) -> Judge:
     """Judges requests in this process, with real candidates."""
     return lambda request: evaluating.evaluate(request, template, OPEN, progress.append)
+
+
+@pytest.fixture(autouse=True)
+def _flush_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let judges write less to flush caches, as those that tests start do."""
+    monkeypatch.setattr(cpu_caches, "FLUSH_MOST", 4 << 20)
 
 
 @pytest.fixture

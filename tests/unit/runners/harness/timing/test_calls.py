@@ -99,8 +99,46 @@ def test_a_reference_that_fails_as_a_submission_is_given_up_and_blames_nobody(
     found = measured(stopwatch)
 
     assert found.vs_reference is None
+    assert not found.reference_missed
     assert found.rounds == 5
     assert not stopwatch.session.log
+
+
+def test_a_time_without_a_ratio_says_so_if_the_submission_left_the_reference_no_time(
+    sit: Sit,
+) -> None:
+    """One round fitted, which has no ratio, and the time ranked beside those that have one."""
+    slow = "import time; time.sleep(3)\n" + SORTED
+    found = measured(watch(sit, slow, seconds=5, rounds=POLICY))
+
+    assert found.rounds == 1
+    assert found.vs_reference is None
+    assert found.reference_missed
+
+
+def test_no_ratio_is_missed_where_a_single_round_is_wanted(sit: Sit) -> None:
+    found = measured(watch(sit, rounds=RoundPolicy(looks=(1,), samples=4)))
+
+    assert found.vs_reference is None
+    assert not found.reference_missed
+
+
+def test_a_call_of_the_reference_has_as_much_time_whatever_the_submission_has_spent(
+    sit: Sit,
+) -> None:
+    """It had a twentieth of the time left, which a submission shrank until the reference failed."""
+    given: list[float] = []
+
+    def call(*arguments: object) -> channel.Exchange:
+        given.append(cast("Deadline", arguments[-1]).remaining)
+        return channel.Exchange(1.0, DONE)
+
+    timer = watch(sit, rounds=POLICY).reference
+    timer.candidate = cast("HostCandidate", SimpleNamespace(call=call))
+    for left_s in (20, 5, 0.5):
+        timer.call(None, Deadline.after(left_s), None)
+
+    assert given == pytest.approx([1, 1, 0.5], abs=0.1)
 
 
 def test_a_reference_that_is_judged_itself_has_none_beside_it(sit: Sit) -> None:

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from runners.contract.evaluation import SLOWER_MOST, RoundPolicy, StopReason
+from runners.contract.comparison import SLOWER_MOST
+from runners.contract.evaluation import RoundPolicy, StopReason
 from runners.contract.task import Workload
 from runners.harness.timing import stop_rule
 from runners.harness.timing.rounds import Round
