@@ -144,7 +144,10 @@ def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:
         count -= 1
     if count > 0:
         what = "a process" if count == 1 else f"{count} processes"
-        raise VerdictError(Verdict.DISALLOWED, f"the kernel left {what} running after its call")
+        raise VerdictError(
+            Verdict.DISALLOWED,
+            f"the kernel left {what} running after its call; start all workers in the first call",
+        )
 
 
 def _is_resource_tracker(pid: int) -> bool:

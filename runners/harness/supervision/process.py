@@ -278,8 +278,19 @@ class CandidateProcess:
             if got <= 0:
                 if (reason := ctypes.get_errno()) == errno.ESRCH:
                     self._check_without_memory()
+                got = self._read_write_only(address + done, flat.data_ptr() + done, size)
+            if got <= 0:
                 raise UnreadableError(f"the output cannot be read: {os.strerror(reason)}")
             done += got
+
+    def _read_write_only(self, there: int, here: int, size: int) -> int:
+        """Copy memory that may be mapped for writing alone; return how many bytes, 0 for none."""
+        try:
+            with Path(f"/proc/{self.pid}/mem").open("rb", buffering=0) as memory:
+                memory.seek(there)
+                return memory.readinto((ctypes.c_char * size).from_address(here)) or 0
+        except (OSError, OverflowError):
+            return 0
 
     def kill_nowait(self) -> None:
         """Kill the process without waiting for its exit."""

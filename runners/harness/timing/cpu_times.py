@@ -25,8 +25,10 @@ _Rounds = Sequence[Round]
 def time_interval(rounds: _Rounds) -> Interval:
     """The published time: the mean of the faster half of all calls.
 
-    It is at least their CPU time per thread.
+    It is at least their CPU time per thread. If the ratio is known, only its rounds count, so that
+    both together give the reference's own time.
     """
+    rounds = with_reference(rounds) or rounds
     if len(rounds) < 2:
         return Interval(_time(rounds), 2 * rounds[0].error)
     return _resampled(rounds, _time)

@@ -555,6 +555,19 @@ signal.pause()
 """
 
 
+WRITE_ONLY = """
+import ctypes, mmap, signal
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+address = libc.mmap(None, mmap.PAGESIZE, mmap.PROT_WRITE, flags, -1, 0)
+ctypes.memset(address, 7, 3)
+print(address, flush=True)
+signal.pause()
+"""
+
+
 @pytest.mark.parametrize("started", [FORKING], indirect=True)
 def test_what_is_started_during_a_stop_is_noticed_at_once(started: Started) -> None:
     started.subject.freeze()
@@ -580,6 +593,13 @@ def test_memory_that_is_there_by_half_is_not_read(started: Started) -> None:
 
     with pytest.raises(UnreadableError, match="cannot be read: Bad address"):
         started.subject.read(node, 1 << 20)
+
+
+@pytest.mark.parametrize("started", [WRITE_ONLY], indirect=True)
+def test_memory_that_is_mapped_for_writing_alone_is_read(started: Started) -> None:
+    node = TensorNode(dtype="uint8", shape=(3,), stride=(1,), address=int(started.word))
+
+    assert started.subject.read(node, 1 << 20).tolist() == [7, 7, 7]
 
 
 def test_a_process_that_limits_its_memory_gets_no_more_and_then_again_as_much_as_before() -> None:

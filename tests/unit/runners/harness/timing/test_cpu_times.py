@@ -105,6 +105,15 @@ def test_a_ratio_has_the_interval_of_its_rounds() -> None:
     assert far.ratio - far.half_width < 0.5 < far.ratio + far.half_width
 
 
+def test_time_and_ratio_give_the_time_of_the_reference_itself() -> None:
+    """Slow rounds without one made it many times as long, and a board keeps its first time."""
+    slow = make_round(window=50 * MS, on_gpu=False)
+    found = clocks.measurement([*[paired(1 * MS, 2 * MS)] * 2, slow, slow], StopReason.BUDGET)
+
+    assert found.vs_reference is not None
+    assert found.time_ns / found.vs_reference.ratio == pytest.approx(2 * MS)
+
+
 def test_without_a_reference_in_half_of_the_rounds_there_is_no_ratio() -> None:
     alone, both = make_round(on_gpu=False), paired(1 * MS, 2 * MS)
     assert ratio_to_reference([both, both, alone, alone]) is not None
