@@ -30,7 +30,7 @@ from runners.harness.verdicts import MachineError, VerdictError
 
 CALIBRATIONS = 15
 """Windows of the calibration candidate before the timed candidate imports the submission."""
-HOST_CALIBRATIONS = 9
+HOST_CALIBRATIONS = 6
 """The same on the CPU, where each one writes a whole input; the median ignores single outliers."""
 ECHOES = 5
 """Windows on the CPU in which the calibration candidate only answers."""
