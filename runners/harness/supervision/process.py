@@ -275,8 +275,9 @@ class CandidateProcess:
             size = min(PIECE, length - done)
             here, there = (_Span(each + done, size) for each in (flat.data_ptr(), address))
             got = _LIBC.process_vm_readv(self.pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+            reason = ctypes.get_errno()
             if got <= 0:
-                if (reason := ctypes.get_errno()) == errno.ESRCH:
+                if reason == errno.ESRCH:
                     self._check_without_memory()
                 got = self._read_write_only(address + done, flat.data_ptr() + done, size)
             if got <= 0:

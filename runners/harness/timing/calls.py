@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from runners.contract.evaluation import Measurement
 from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
 from runners.harness.judge.checks import difference
@@ -129,13 +128,11 @@ class ReferenceTimer:
             self.source = self.candidate = None
             self.ran_out_of_time = share.remaining < 0
 
-    def noted(self, measured: Measurement, rounds: Sequence[Round]) -> Measurement:
-        """Return the measurement, which tells whether the reference was timed too rarely."""
+    def missed(self, rounds: Sequence[Round]) -> bool:
+        """Whether too few of these rounds timed the reference, which is not its own fault."""
         timed = self.source is not None or self.ran_out_of_time
         several = self.session.request.round_policy.looks[-1] > 1
-        if not timed or not several or cpu_times.with_reference(rounds):
-            return measured
-        return measured.model_copy(update={"reference_missed": True})
+        return timed and several and not cpu_times.with_reference(rounds)
 
 
 class WorkloadCalls:

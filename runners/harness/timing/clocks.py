@@ -282,8 +282,11 @@ def is_narrow(rounds: list[Round], relative: float) -> bool:
     return len(rounds) > 1 and interval.half_width <= wanted
 
 
-def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
-    """The result of all rounds; VerdictError if a claim is not confirmed."""
+def measurement(rounds: list[Round], stop: StopReason, *, missed: bool = False) -> Measurement:
+    """The result of all rounds, which `missed` the reference or did not.
+
+    VerdictError if a claim is not confirmed.
+    """
     interval = interval_of(rounds)
     by_claim = publishes_claims(rounds)
     bound = fmean(each.bound for each in rounds) if _on_gpu(rounds) else interval.centre
@@ -299,6 +302,7 @@ def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
         discarded=sum(each.discarded for each in rounds),
         left_out=sum(len(each.left_out) for each in rounds),
         vs_reference=cpu_times.ratio_to_reference(rounds),
+        reference_missed=missed,
         stop_reason=stop,
         claimed_ns=_claimed_interval(rounds).centre if by_claim else None,
     )

@@ -123,7 +123,7 @@ class WorkloadTimer(WorkloadCalls):
 
     def result(self, stop: StopReason) -> Measurement:
         """The result of all rounds; VerdictError if the time is not confirmed."""
-        measured = self.reference.noted(clocks.measurement(self.rounds, stop), self.rounds)
+        measured = clocks.measurement(self.rounds, stop, missed=self.reference.missed(self.rounds))
         if audit := self.stop_rule.audit(self.rounds):
             raise audit
         return measured

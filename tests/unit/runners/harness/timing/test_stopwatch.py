@@ -523,7 +523,7 @@ class Standing:
         monkeypatch.setattr(HostCandidate, "call", calling)
         monkeypatch.setattr(HostCandidate, "build", building)
         monkeypatch.setattr(StopRule, "is_precise", lambda *_: False)
-        monkeypatch.setattr(clocks, "measurement", lambda *_: None)
+        monkeypatch.setattr(clocks, "measurement", lambda *_, **__: None)
         speak_as_on_gpu(monkeypatch)
         candidates_on_cpu(monkeypatch)
 
