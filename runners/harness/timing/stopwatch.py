@@ -235,7 +235,7 @@ class WorkloadTimer(WorkloadCalls):
 
     def _round_and_reference(self, calibrator: HostCandidate, done: int) -> Round:
         """Run one round with the next candidate; on the CPU it starts while the reference does."""
-        if self.reference.source is not None and not self.session.on_gpu:
+        if self.reference.source is not None:
             self.pool.begin(1)
         with self.reference.fresh(self.calibration_input, self.share):
             with self.pool.next_candidate() as candidate:

@@ -113,6 +113,7 @@ def machine(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
         candidates_on_cpu(monkeypatch)
         pool.prepare(2)
         stopwatch.session.on_gpu = True
+        stopwatch.reference.source = None  # which is timed on the CPU alone
         made = Machine(stopwatch, pool)
         build = HostCandidate.build
 

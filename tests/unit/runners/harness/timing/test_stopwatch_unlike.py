@@ -61,7 +61,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[WorkloadTimer]:
 
     monkeypatch.setattr(WorkloadTimer, "begin_again", noting)
     monkeypatch.setattr(calls, "seed_of", lambda _, __, index: index + 1)
-    monkeypatch.setattr(clocks, "measurement", lambda *_: None)
+    monkeypatch.setattr(clocks, "measurement", lambda *_, **__: None)
     monkeypatch.setattr(StopRule, "is_precise", lambda *_: False)
     monkeypatch.setattr(trains, "place_count", lambda *_: 16)
     speak_as_on_gpu(monkeypatch)
