@@ -228,6 +228,20 @@ async def test_a_file_without_a_heading_keeps_the_chosen_board_and_the_gpu_type_
     await expect(page.get_by_role("link", name="vectoradd").first).to_be_visible()
 
 
+async def test_a_pasted_source_stays_in_the_browser_until_it_is_sent(page: Page) -> None:
+    form, source = page.url, page.get_by_role("textbox", name="Source")
+    await page.get_by_text("Paste the source instead").click()
+    await source.fill(KERNEL)
+    await page.reload()
+    await expect(source).to_have_value(KERNEL)
+    await page.get_by_role("radio", name="Test only the tests, without timing").check()
+    await page.get_by_role("button", name="Submit").click()
+    await page.wait_for_url(re.compile(r"/submit/\d+$"))
+    await page.goto(form)
+    await page.get_by_text("Paste the source instead").click()
+    await expect(source).to_have_value("")
+
+
 async def _is_chosen(page: Page, board: str) -> None:
     """Check that the form has this board, and of its two GPU types the second one."""
     await expect(page.get_by_label("Board", exact=True)).to_have_value(board)

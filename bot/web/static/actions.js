@@ -135,4 +135,27 @@
       form.removeAttribute("aria-busy");
     });
   }
+
+  // A pasted source stays in this browser until it is sent, or a file replaces it.
+  if (source) {
+    const key = `draft:${location.pathname}${location.search}`;
+    const stored = (use) => {
+      try {
+        return use(localStorage);
+      } catch {
+        return null; // the browser keeps nothing
+      }
+    };
+    const save = () => stored((it) => (source.value ? it.setItem(key, source.value) : it.removeItem(key)));
+    const draft = stored((it) => it.getItem(key));
+    if (draft && !source.value && !source.form.elements.kept_name.value) {
+      source.value = draft;
+      source.closest("details").open = true;
+      source.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+    for (const field of [source, source.form.elements.file]) {
+      for (const name of ["input", "change"]) field.addEventListener(name, save);
+    }
+    source.form.addEventListener("submit", () => stored((it) => it.removeItem(key)));
+  }
 })();
