@@ -57,7 +57,7 @@ async def test_a_zip_becomes_a_board_that_everyone_hears_of(stage: Scene) -> Non
     thread = await stage.carol.sees_thread("Check 1: adding", within=30)
     live = await stage.carol.sees("Checking the task of adding", thread)
     await stage.carol.sees("adding on CPU is published", thread, within=100)
-    assert "16 of 16 runs have ended" in live.text
+    assert "17 of 17 runs have ended" in live.text
     assert "solutions/wrong/bfloat16.py: wrong answer, as expected" in live.text
     assert not stage.bob.can_see(thread)
     news = await stage.bob.sees("New leaderboard: adding", stage.submissions, within=10)
