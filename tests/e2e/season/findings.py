@@ -172,8 +172,8 @@ def _contradictions(row: asyncpg.Record, report: str) -> Iterator[str]:
     verdicts = dict(re.findall(r'"([^"]+)": "([^"]+)"', row["verdicts"]))
     for gpu in row["gpus"]:
         verdict = Verdict(verdicts.get(gpu, "task_error"))
-        run = row["mode"] if verdict == Verdict.PASSED else f"in a {row['mode']} run"
-        if not re.search(rf"{VERDICT_WORDS[verdict]}[^\n]*, {run} on {gpu}", report):
+        run = f"in a {row['mode']} run"
+        if not re.search(rf"{VERDICT_WORDS[verdict]}[^\n]* {run} on {gpu}", report):
             yield f"submission {row['id']} is {verdict} on {gpu}, reported is {report[:200]!r}"
         if f"verdict={verdict} " not in row["source"]:
             yield f"submission {row['id']} is {verdict} on {gpu}, its jobs are {row['jobs']}"
