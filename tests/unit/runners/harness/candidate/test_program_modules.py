@@ -52,6 +52,7 @@ runners.harness.io_contract.sources
 runners.harness.judge
 runners.harness.judge.answer
 runners.harness.judge.checks
+runners.harness.judge.cpu_caches
 runners.harness.judge.device_candidate
 runners.harness.judge.host_candidate
 runners.harness.judge.kernelbench
