@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import torch
 
-from runners.harness.deadline import Deadline
 from runners.harness.gpu.memory import DeviceBuffer, HostBuffer, await_word, write_word
 from runners.harness.protocol.channel import CandidateReply
 
@@ -75,11 +74,6 @@ class Handover:
         self.closed.record()
         self._write(self.start)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the GPU has opened the window."""
-        return bool(self.opened.query())  # type: ignore[no-untyped-call]
-
     def close(self) -> None:
         """Close a window that waits until the judge has copied the host part of the output."""
         self._write(self.taken)
@@ -106,7 +100,7 @@ class HandoverCall:
         self.patience_s = patience_s
         self.steps = steps
         self.withheld = withheld
-        """The frame with the input's scalars, if they are sent in the window."""
+        """The frame with the input's scalars, if they are sent when the window is open."""
         self.has_host_part = steps.take is not None
         """Whether the window waits for the host part of the output."""
         self.frozen = False
@@ -115,13 +109,13 @@ class HandoverCall:
         """Record where the output will be; None if the candidate did not report it in time."""
         self.steps.queued(first)
 
-    def release(self) -> bytes:
-        """Open the window; return the scalars when the GPU has opened it."""
+    def release(self) -> None:
+        """Open the window."""
         self.handover.run(self.steps)
-        end = Deadline.after(self.patience_s)
-        while self.withheld and end.remaining > 0 and not self.handover.is_open:
-            pass
-        return self.withheld
+
+    def is_open(self) -> bool:
+        """Whether the GPU has opened the window."""
+        return bool(self.handover.opened.query())  # type: ignore[no-untyped-call]
 
     def take(self, last: CandidateReply) -> None:
         """Copy the host part of the output, which the last frame has or names; end the window."""
@@ -231,6 +225,7 @@ class TrainCall:
 
     has_host_part = False
     frozen = True
+    withheld = b""
 
     def __init__(self, windows: TrainWindows, patience_s: float, actions: TrainActions) -> None:
         self.windows = windows
@@ -247,13 +242,16 @@ class TrainCall:
         if first is not None:
             self.actions.queued(first)
 
-    def release(self) -> bytes:
+    def release(self) -> None:
         """Run the train, or release all calls of a late one."""
         if self.late:
             self.windows.abort()
         else:
             self.windows.queue(self.first_turn, self.actions)
-        return b""
+
+    def is_open(self) -> bool:
+        """Whether it has been released; no scalars wait for that."""
+        return True
 
     def take(self, last: CandidateReply) -> None:
         """Do nothing: no part of the output is on the host."""

@@ -300,15 +300,17 @@ class DeviceCall(Protocol):
 
     frozen: bool
     """Whether the candidate is frozen from its first frame until the window has closed."""
+    withheld: bytes
+    """The frame with the input's scalars, which is sent when the window is open; empty if none."""
 
     def queued(self, first: CandidateReply | None) -> None:
         """Record where the output will be; None if the candidate did not report it in time."""
 
-    def release(self) -> bytes:
-        """Open the window and make the input visible, which starts the candidate's queued work.
+    def release(self) -> None:
+        """Open the window and make the input visible, which starts the candidate's queued work."""
 
-        Return the frame with the input's scalars, if the candidate does not have them yet.
-        """
+    def is_open(self) -> bool:
+        """Whether the window has opened."""
 
     def take(self, last: CandidateReply) -> None:
         """Copy the host part of an output if it has one, then close the window."""

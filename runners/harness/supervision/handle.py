@@ -104,9 +104,8 @@ class CandidateHandle:
         self.known_mappings = charged_memory.shared_mappings(self.process.pid)
         self.orders.settimeout(0)
         self.poll = select.poll()
-        self.poll.register(self.orders, select.POLLIN)
-        self.poll.register(self.printed.reader, select.POLLIN)
-        self.poll.register(self.process.pidfd, select.POLLIN)
+        for each in (self.orders, self.printed.reader, self.process.pidfd):
+            self.poll.register(each, select.POLLIN)
 
     @property
     def process(self) -> process.CandidateProcess:
@@ -179,8 +178,10 @@ class CandidateHandle:
             if frozen:
                 self.process.freeze()
             call.queued(reply)
-            if withheld := call.release():
-                self.orders.sendall(withheld)
+            call.release()
+            if call.withheld:
+                self._confirm(call.is_open, deadline, deadline)
+                self.orders.sendall(call.withheld)
             if first is None:
                 self._checked_reply(self._await_frame(deadline))
             last = None if call.has_host_part else self._until(call.over, deadline, deadline)
@@ -191,7 +192,7 @@ class CandidateHandle:
             reply = self._checked_reply(last or self._await_frame(deadline))
             if call.has_host_part:
                 call.take(reply)
-            self._confirm_over(call, deadline)
+            self._confirm(call.over, Deadline.after(LATE_S), deadline)
             self.process.freeze()
             self._enforce(deadline)
             return channel.Exchange(
@@ -209,9 +210,8 @@ class CandidateHandle:
         self._enforce(deadline)
         return None
 
-    def _confirm_over(self, call: channel.DeviceCall, deadline: Deadline) -> None:
-        frame = self._until(call.over, Deadline.after(LATE_S), deadline)
-        if frame is not None or not call.over():
+    def _confirm(self, done: Callable[[], bool], patience: Deadline, deadline: Deadline) -> None:
+        if self._until(done, patience, deadline) is not None or not done():
             raise VerdictError(Verdict.DISALLOWED, ANSWERED_EARLY)
 
     def verify_frozen(self, deadline: Deadline) -> None:

@@ -1,5 +1,6 @@
 """The two frames of a GPU's guest; it is the test's own process, its GPU words in memory."""
 
+import itertools
 import os
 import select
 import signal
@@ -91,15 +92,19 @@ class Crossing:
         self.first: list[CandidateReply | None] = []
         self.has_host_part = self.frozen = False
         self.taken: list[CandidateReply] = []
+        self.withheld = b""
+        self.opens: Iterator[bool] = iter(())
 
     def queued(self, first: CandidateReply | None) -> None:
         assert self.words.read(RELEASED) < self.turn  # the window is not open yet
         self.first.append(first)
 
-    def release(self) -> bytes:
+    def release(self) -> None:
         self.begin = time.perf_counter_ns()
         self.words.write(RELEASED, self.turn)
-        return b""
+
+    def is_open(self) -> bool:
+        return next(self.opens, True)
 
     def take(self, last: CandidateReply) -> None:
         self.taken.append(last)
@@ -536,6 +541,44 @@ def test_a_frame_beyond_the_two_is_refused_at_the_next_order_at_the_latest(start
     assert ruling.value.verdict is Verdict.DISALLOWED
 
 
+def answer_by_its_scalars(orders: socket.socket, words: Words) -> None:
+    """Work with what the judge sends once the window is open."""
+    told = ScalarNode(value=orders.recv(FRAME_MAX).decode())
+    done(words)
+    orders.sendall(encode(CandidateReply(status=Status.DONE, output=told)))
+
+
+def test_scalars_are_sent_when_the_window_is_open_and_not_before(start: Start) -> None:
+    started = start(answer_by_its_scalars)
+    turn = Crossing(started[1])
+    turn.withheld, turn.opens = b"[6]", iter([False, False, True])
+
+    exchange = race(started, turn=turn)
+
+    assert next(turn.opens, None) is None  # it was asked until the window was open
+    assert exchange.reply.output == ScalarNode(value="[6]")
+
+
+def test_who_answers_before_its_scalars_are_sent_is_refused(start: Start) -> None:
+    started = start(answer_without_work)
+    turn = Crossing(started[1])
+    turn.withheld, turn.opens = b"[6]", itertools.repeat(False)  # noqa: FBT003 - never open
+
+    with pytest.raises(VerdictError, match="answered before its work was done") as refused:
+        race(started, turn=turn)
+    assert refused.value.verdict is Verdict.DISALLOWED
+
+
+def test_a_window_that_does_not_open_is_not_awaited_beyond_the_deadline(start: Start) -> None:
+    started = start(answer_by_its_scalars)
+    turn = Crossing(started[1])
+    turn.withheld, turn.opens = b"[6]", itertools.repeat(False)  # noqa: FBT003 - likewise
+
+    with pytest.raises(VerdictError, match="time limit") as ended:
+        race(started, seconds=0.5, turn=turn)
+    assert ended.value.verdict is Verdict.TIMED_OUT
+
+
 class FrozenCrossing(Crossing):
     """A turn whose work is already queued, so that it ends although its guest is frozen."""
 
@@ -552,9 +595,9 @@ class FrozenCrossing(Crossing):
         self.was_frozen.append(self.handle.process.frozen)
 
     @override
-    def release(self) -> bytes:
+    def release(self) -> None:
         self.was_frozen.append(self.handle.process.frozen)
-        return super().release()
+        super().release()
 
     @override
     def over(self) -> bool:
