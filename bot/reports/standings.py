@@ -113,10 +113,11 @@ def _how_to_read(leaderboard: BoardStandings) -> Iterator[str]:
     """Yield what the times and ranks mean."""
     entries, in_turn = leaderboard.entries, _any_in_turn(leaderboard)
     values = [entry.score.value for entry in entries]
-    if in_turn and leaderboard.gpu == CPU:
-        yield "time: the ratio to the reference times its usual time on this board"
-    if any(value.resolution_ns for value in values):
-        yield "time: by the judge's clock; it counts at the upper end of its ±"
+    by_ratio = in_turn and leaderboard.gpu == CPU
+    if by_ratio or any(value.resolution_ns for value in values):
+        usual = "the ratio to the reference times its usual time on this board"
+        by = usual if by_ratio else "by the judge's clock"
+        yield f"time: {by}; it counts at the upper end of its ±"
     if _has_claims(entries):
         yield "claimed: by the submission's own clock; it decides nothing"
     if not all(value.confirmed for value in values):

@@ -135,8 +135,8 @@ def verdict_line(evaluation: Evaluation, *, with_total: bool = True) -> Text:
     """Return the verdict, the case or the stage that failed, and the evaluation's duration."""
     words, where = in_words(evaluation), place_of_failure(evaluation)
     run = f" in a {evaluation.mode} run"
-    runs = {Tone.GOOD: run, Tone.BAD: f",{run}"}
-    run = runs.get(words.tone, "")  # a run that is too noisy to be ranked says so itself
+    # A run that is too noisy to be ranked says so itself.
+    run = {Tone.GOOD: run, Tone.BAD: f",{run}"}.get(words.tone, "")
     total = f", {evaluation.wall_s:.1f} s in total" if with_total else ""
     return Text(f"{words.text}{where}{run} on {evaluation.gpu}{total}", words.tone)
 

@@ -106,7 +106,8 @@ def test_a_speed_up_over_the_reference_has_its_interval() -> None:
 
 
 def test_on_the_cpu_a_board_says_that_times_are_ratios() -> None:
-    words = "time: the ratio to the reference times its usual time on this board"
+    usual = "the ratio to the reference times its usual time on this board"
+    words = f"time: {usual}; it counts at the upper end of its ±"
     in_turn = rank([make_score(1, 1_000.0, 5.0, vs_reference=PairRatio(0.96, 0.01))])
     apart = rank([make_score(1, 1_000.0, 5.0)])
     for gpu, entries, told in ((CPU, in_turn, True), (CPU, apart, False), ("H100", in_turn, False)):
