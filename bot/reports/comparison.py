@@ -9,7 +9,7 @@ from bot.domain.scoring import is_ahead
 from bot.domain.times import show_score, show_speed_up
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.escaping import clean
-from runners.contract.verdict import VERDICT_WORDS
+from runners.contract.verdict import VERDICT_WORDS, Verdict
 
 _WIDEST = 90
 """The most characters to which the first column is padded."""
@@ -85,6 +85,8 @@ def _result(side: ComparedSubmission, gpu: str) -> str:
     if value is not None:
         return show_score(value)
     verdict = side.verdicts.get(gpu)
+    if verdict is Verdict.PASSED and side.submission.is_ranked:
+        return "passed, not ranked"
     return "" if verdict is None else VERDICT_WORDS[verdict]
 
 

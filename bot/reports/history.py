@@ -151,9 +151,9 @@ def _best_lines(own: OwnStanding) -> Iterator[Text]:
         yield Text("your first is still your best")
     elif count > 1:
         yield Text(times.show_change(best.time_ns, first_ns, "your first"))
-    attempts = "1 attempt" if count == 1 else f"{count} attempts"
+    runs = "1 ranked run" if count == 1 else f"{count} ranked runs"
     reference = vs_reference(own.reference, own.standing.score)
-    yield Text(f"{reference}; {attempts}" if reference else attempts, Tone.QUIET)
+    yield Text(f"{reference}; {runs}" if reference else runs, Tone.QUIET)
 
 
 def own_rank_line(leaderboard: BoardStandings, own: Standing, number: SubmissionId) -> str:

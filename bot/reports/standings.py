@@ -44,7 +44,7 @@ _OWN_RUN_MARK = "~"
 """Marks a speedup over the reference's own run, if others were timed in turn with it."""
 _TIMED_BY = (Column("timed by"),)
 """Shown when several pools timed the entries, because their times may not be comparable."""
-_LAST_COLUMNS = (Column("attempts", numeric=True), Column("submission", numeric=True))
+_LAST_COLUMNS = (Column("ranked runs", numeric=True), Column("submission", numeric=True))
 _ABSENT_COLUMNS = (
     Column("who"),
     Column("verdict"),

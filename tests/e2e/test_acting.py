@@ -242,6 +242,29 @@ async def test_a_pasted_source_stays_in_the_browser_until_it_is_sent(page: Page)
     await expect(source).to_have_value("")
 
 
+async def test_a_form_of_an_admin_stays_open_when_the_run_ends(scene: Scene, page: Page) -> None:
+    long = KERNEL.replace("seconds=4", "seconds=600")
+    await page.get_by_text("Paste the source instead").click()
+    await page.get_by_label("Source", exact=True).fill(long)
+    await page.get_by_role("button", name="Submit").click()
+    await page.wait_for_url(re.compile(r"/submit/\d+$"))
+    followed = page.url
+    shown = followed.replace("/submit/", "/submissions/")
+    await page.goto(shown)
+    await page.locator("summary", has_text="Disqualify").click()
+    reason = page.locator("details[open] [name=reason]")
+    await reason.fill("copied from")
+    other = await page.context.new_page()
+    await other.goto(followed)
+    await other.get_by_role("button", name="Cancel").click()
+    again = page.get_by_role("link", name="Reload the page")
+    await expect(again).to_be_visible()
+    await expect(page.get_by_role("status").last).to_contain_text("cancelled")
+    await expect(reason).to_have_value("copied from")
+    await again.click()
+    await expect(page.get_by_role("heading", name="Progress")).to_have_count(0)
+
+
 async def _is_chosen(page: Page, board: str) -> None:
     """Check that the form has this board, and of its two GPU types the second one."""
     await expect(page.get_by_label("Board", exact=True)).to_have_value(board)

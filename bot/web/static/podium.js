@@ -126,7 +126,8 @@
       if (old.data !== fresh.data) old.data = fresh.data;
       return;
     }
-    for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name } of [...old.attributes])
+      if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name); // what was opened stays open
     for (const { name, value } of [...fresh.attributes])
       if (old.getAttribute(name) !== value) old.setAttribute(name, value);
     updateChildren(old, fresh);
@@ -204,7 +205,10 @@
         ended = true;
         close();
         tell();
-        if ("reload" in part.dataset) location.reload();
+        if (!("reload" in part.dataset)) return;
+        if (!document.querySelector("main details[open] form")) return location.reload();
+        const again = Object.assign(document.createElement("a"), { href: location.pathname, textContent: "Reload the page" });
+        part.append(again, " for the whole result; what you have not sent yet is lost then.");
       });
     };
     document.addEventListener("visibilitychange", () => (document.hidden ? rest() : open()));

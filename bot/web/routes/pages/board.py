@@ -45,13 +45,13 @@ class Sort(StrEnum):
 
     RANK = "rank"
     WHO = "who"
-    ATTEMPTS = "attempts"
+    RUNS = "ranked runs"
     SUBMISSION = "submission"
 
 
 _SORTED: Mapping[Sort, Callable[[Standing], Any]] = {
     Sort.WHO: lambda each: each.score.person_name.casefold(),
-    Sort.ATTEMPTS: lambda each: -each.attempts,
+    Sort.RUNS: lambda each: -each.attempts,
     Sort.SUBMISSION: lambda each: -each.score.submission,
 }
 

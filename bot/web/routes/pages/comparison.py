@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.domain.accounts import Caller, Person, require_admin
+from bot.domain.accounts import Person, require_admin
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.records import ComparedSubmission, SubmissionComparison
@@ -22,6 +21,7 @@ from bot.reports.comparison import names, times, why_no_diff
 from bot.reports.difference import Colored, Difference, colored, difference
 from bot.services import moderation
 from bot.services.comparison import compare_sources, times_by_gpu
+from bot.services.lookup import visible_submission
 from bot.services.status import Source, source
 from bot.web import auth, rendering, sessions
 from bot.web.context import WebContext, context_of
@@ -72,35 +72,20 @@ async def comparison(
     """Show the results of both, the older on the left, and where their sources differ."""
     context, other = context_of(request), _number_in(query.other)
     numbers = sorted((number, other), reverse=query.swap)
-    sources = []
+    sources, refusals = [], []
     for each in numbers:
         try:
             sources.append(await source(context.store, context.clock, viewer, each))
         except UserError as error:
             if error.code != "hidden-source" or not rendering.wants_page(request):
                 raise
-            return await _refusal(request, viewer, each, error)
+            refusals.append((each, error.message))
+            found = await visible_submission(context.store, viewer, each)
+            sources.append(Source(each, found.file_name, ""))
     swapped = rendering.query({"with": other, "swap": None if query.swap else "1"})
-    values = await _values(context, number, sources)
+    values = await _values(context, number, sources, refusals)
     values["swapped"] = f"/submissions/{number}/compare?{swapped}"
     return await rendering.page(request, viewer, "comparison.html", values)
-
-
-async def _refusal(
-    request: Request, viewer: Caller, hidden: SubmissionId, error: UserError
-) -> Response:
-    """Return the refusal of a source as a page, with a link to where an admin can look at it."""
-    page = f"/submissions/{hidden}"
-    values = {
-        "title": HTTPStatus.FORBIDDEN.phrase,
-        "status": int(HTTPStatus.FORBIDDEN),
-        "detail": error.message,
-        "link": (f"{page}#moderation", "Look at the source")
-        if viewer.sees_all
-        else (page, "View submission"),
-    }
-    shown = await rendering.render_page(request, viewer, "error.html", values)
-    return rendering.page_response(request, shown, HTTPStatus.FORBIDDEN)
 
 
 @router.post("/{number}/compare")
@@ -120,9 +105,16 @@ async def compare_on_record(
 
 
 async def _values(
-    context: WebContext, number: SubmissionId, sources: Sequence[Source]
+    context: WebContext,
+    number: SubmissionId,
+    sources: Sequence[Source],
+    refusals: Sequence[tuple[SubmissionId, str]] = (),
 ) -> dict[str, Any]:
-    rendered = await _compare_alone(context, sources)
+    """Return what the page shows; without the sources if one is refused."""
+    if refusals:
+        rendered = _RenderedDiff(await compare_sources(context.store, *sources))
+    else:
+        rendered = await _compare_alone(context, sources)
     compared = rendered.comparison
     board = await context.store.boards.get(compared.first.submission.board)
     return {
@@ -135,6 +127,7 @@ async def _values(
         ],
         "times": list(times(compared)),
         "benchmarks": await _benchmarks(context, compared),
+        "refusals": refusals,
         "words": why_no_diff(compared),
         "difference": rendered.difference,
         "drawn": rendered.text,

@@ -25,7 +25,7 @@ def test_the_best_time_comes_first_then_the_place_the_gap_and_the_change() -> No
         ("CPU: 4.000 µs ± 0.040", Tone.STRONG),
         ("🥈 2nd of 2, 2.6 % behind 1st", Tone.PLAIN),
         ("2.0x as fast as your first", Tone.PLAIN),
-        ("2 attempts", Tone.QUIET),
+        ("2 ranked runs", Tone.QUIET),
     ]
     (chart,) = (each for each in report.blocks if isinstance(each, Chart))
     assert [point.value for point in chart.series[0].points] == [8.0, 4.0]
@@ -46,8 +46,8 @@ def test_what_is_gained_on_the_reference_is_shown_where_it_is_known() -> None:
     unknown = OwnStanding("L4", entry, 1, own)
     report = personal_report(PersonalBoard(make_board(), (known, unknown), ()))
     assert [text for text, tone in _lines(report) if tone is Tone.QUIET] == [
-        "3.2x vs reference; 1 attempt",
-        "1 attempt",
+        "3.2x vs reference; 1 ranked run",
+        "1 ranked run",
     ]
 
 
