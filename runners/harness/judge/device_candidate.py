@@ -79,9 +79,10 @@ class DeviceCandidate(host_candidate.HostCandidate):
             refuse_unfit(launch, values.tensors(plan.node), expected)
         if expected is None:
             expected = self._discover(plan, value, deadline)
-        # The kernel may need its host input, or unusual scalars, while it launches, and a host
+        # The kernel may need its host input, or withheld scalars, while it launches, and a host
         # output exists only after its work is done. So such a call cannot be queued ahead.
-        hosted = has_host_part(plan, expected) or not scalars.are_known(plan.node, self.usual)
+        withheld = not scalars.are_known(plan.node, () if self.withholds else self.usual)
+        hosted = withheld or has_host_part(plan, expected)
         ahead = self.ahead and not hosted
         order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
         self._replace_staged(order, value)
@@ -172,7 +173,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
             take=take if self.answer.has_host_part else None,
         )
         patience = PATIENCE_S if order.ahead else deadline.remaining
-        frame, withheld = self._encoded(order, self.usual)
+        withholds = self.withholds and order.operation is not channel.Operation.TOUCH
+        frame, withheld = self._encoded(order, () if withholds else self.usual)
         call = handover.HandoverCall(self.handover, patience, steps, withheld)
         try:
             exchange = self.handle.call_on_device(frame, deadline, call)

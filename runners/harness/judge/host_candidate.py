@@ -66,8 +66,8 @@ class HostCandidate:
         """On a GPU: the output's structure, if it is from a call and not from a reference."""
         self.ahead = False
         """On a GPU: whether calls are queued before their input is there."""
-        self.told = True
-        """On a GPU: whether its requests tell the rooms; without them it lays out its output."""
+        self.told, self.withholds = True, False
+        """On a GPU: whether requests tell the rooms, and all scalars come in windows."""
         self.remote = False
         """On a GPU: whether inputs and outputs go through pinned host memory."""
         handle.process.freeze()

@@ -18,7 +18,7 @@ from runners.harness.judge.checks import difference
 from runners.harness.judge.host_candidate import HostCandidate, verify
 from runners.harness.judge.pool import CandidatePool, fresh_candidate
 from runners.harness.judge.session import EvaluationSession, other_session, planned, seed_of
-from runners.harness.protocol import channel, values
+from runners.harness.protocol import channel, scalars, values
 from runners.harness.protocol.arena import Plan
 from runners.harness.sandbox.process_limits import precedence
 from runners.harness.supervision.handle import StartError
@@ -155,6 +155,12 @@ class WorkloadCalls:
         self.plan = planned(self.calibration_input)
         self.varies = False
         """Whether the structure of a right output is known to depend on the input's values."""
+        self.usual = scalars.of(self.plan.node)
+        self.withholds = False
+        """Whether a call on a GPU tells its scalars only in its window, because inputs differ.
+
+        If only calls with unusual scalars did, a candidate would know from the request which it is.
+        """
         self.index = 0
         self.reference = ReferenceTimer(session, self.calibration_input)
         self.pool = CandidatePool(session, self.plan, self.expected)
@@ -186,7 +192,7 @@ class WorkloadCalls:
     def _call(self, candidate: HostCandidate) -> channel.Exchange:
         """Call the submission on a fresh input and check its answer."""
         data, expected = self._fresh_call()
-        candidate.told = not self.varies
+        candidate.told, candidate.withholds = not self.varies, self.withholds
         with self.session.record_duration("run"):
             self._take_precedence()
             launch = self.session.launch_of(self.workload)
@@ -220,20 +226,24 @@ class WorkloadCalls:
         data = self._fresh_input()
         plans = self.plan, planned(data)
         self.pool.places = self.trains.reserve(plans, self.expected, STARTS_MOST)
-        if self.expected is not None and self.session.on_gpu:
-            self.adapt(plans[1], self.session.code.expected(data))
+        if self.session.on_gpu:
+            known = self.expected is not None
+            self.adapt(plans[1], self.session.code.expected(data) if known else None)
 
     def adapt(self, plan: Plan, expected: values.Node | None) -> bool:
         """If an input on a GPU needs it, prepare later candidates for it; return whether it does.
 
-        Each of the three reasons occurs once, or doubles the memory for inputs. All calls of a
+        Each of the four reasons occurs once, or doubles the memory for inputs. All calls of a
         train share one description of the input and one of the output.
         """
         varies = False
         if expected is not None and self.expected is not None and not self.varies:
             varies = difference(self.expected, expected) is not None
+        unusual = not self.withholds and not scalars.are_known(plan.node, self.usual)
         larger = plan.device_size > self.plan.device_size
         unlike = self.trains.places > 0 and (varies or plan.node != self.plan.node)
+        if unusual:
+            self.withholds = True
         if varies:
             self.varies, self.pool.expected = True, None
         if larger:
@@ -241,7 +251,7 @@ class WorkloadCalls:
             self.pool.plan = self.plan
         if unlike:
             self.trains.places = self.pool.places = 0
-        return varies or larger or unlike
+        return unusual or varies or larger or unlike
 
     def _time_reference(self, result: Round) -> None:
         """Time the reference with half as many calls as the round has, as far as there is time."""

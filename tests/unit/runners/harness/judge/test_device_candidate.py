@@ -221,6 +221,7 @@ def device_seat(
         "ahead": True,
         "remote": False,
         "told": True,
+        "withholds": False,
         "staged": None,
         "touches": {},
         "usual": None,
@@ -323,6 +324,18 @@ def test_a_call_with_other_scalars_than_calibration_gets_them_in_its_window(
     assert (known.value, known.ahead, usual.late) == (ScalarNode(value=5), True, False)
     assert (hidden.value, hidden.ahead, other.late) == (ScalarNode(), False, True)
     assert candidate.in_window == [b"", b"", b"[6]"]
+
+
+def test_once_scalars_differ_the_usual_ones_are_withheld_too(
+    play: Play, device_seat: DeviceCandidate, candidate: Candidate
+) -> None:
+    device_seat.ahead, device_seat.withholds = False, True
+    play(ROOM, Operation.TOUCH, value=5)
+    exchanges = [play(ROOM, value=5), play(ROOM, value=6)]
+
+    assert [each.value for each in candidate.orders[1:]] == [ScalarNode(), ScalarNode()]
+    assert candidate.in_window == [b"", b"[5]", b"[6]"]
+    assert not any(each.late for each in exchanges), "so their answers are checked"
 
 
 HOST = described(device="cpu", address=4)

@@ -7,8 +7,10 @@ import pytest
 
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import Mode, TaskDefinition
+from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.judge.session import planned
 from runners.harness.protocol.arena import Plan
+from runners.harness.protocol.channel import Exchange, Operation
 from runners.harness.timing import calls, clocks, stopwatch, trains
 from runners.harness.timing.calls import WARM_UPS, UnlikeInputError
 from runners.harness.timing.stop_rule import StopRule
@@ -94,13 +96,27 @@ def test_an_output_whose_structure_differs_only_for_a_later_input_is_timed_as_on
     assert timer.index >= 1 + dropped + kept  # no input is used twice
 
 
-def test_another_number_in_a_later_input_ends_trains_only(
-    begun: list[WorkloadTimer], make: Make
+def test_another_number_in_a_later_input_ends_trains_and_then_all_calls_withhold_theirs(
+    begun: list[WorkloadTimer], make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    call: Callable[..., Exchange] = HostCandidate.call
+    withheld = []
+
+    def noting(
+        candidate: HostCandidate, operation: Operation, *rest: object, **more: object
+    ) -> Exchange:
+        if operation is Operation.RUN:
+            withheld.append(candidate.withholds)
+        return call(candidate, operation, *rest, **more)
+
+    monkeypatch.setattr(HostCandidate, "call", noting)
     timer = make(task(flag=f"seed == {LATE}"), kernel())
     measured(timer)
 
     assert begun == [timer]
+    kept = ROUNDS * (WARM_UPS + REHEARSALS + SAMPLES)
+    assert withheld[-kept:] == [True] * kept
+    assert not any(withheld[:-kept]), "none of the earlier calls had the other number"
     assert (timer.trains.places, timer.pool.places) == (0, 0)
     assert (timer.varies, timer.pool.expected) == (False, timer.expected)
     assert len(timer.rounds) == ROUNDS
