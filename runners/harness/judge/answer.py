@@ -207,16 +207,20 @@ class Answer:
             own.copy_(there)
 
     def refuse_across(self, inputs: Iterable[values.TensorNode], shift: int) -> None:
-        """Refuse an output that overlaps an input, but is not within one.
+        """Refuse an output that overlaps the memory of the inputs, but is not within one of them.
 
         A kernel that extends an input by what follows it moves less than it returns. `shift` is
         where the place of this call begins.
         """
-        placed = [(shift + (each.offset or 0), each.reach) for each in inputs if each.span]
-        taken = [range(at, at + reach) for at, reach in placed]
+        moved = [
+            each.model_copy(update={"offset": shift + (each.offset or 0)})
+            for each in inputs
+            if each.span
+        ]
         for place, _ in self._places_and_rooms():
             begin = place.offset or 0
-            refuse_across(range(begin, begin + place.reach), taken)
+            output = range(begin, begin + place.reach)
+            refuse_across(output, moved, range(shift, self.output_at))
 
     def take(self, output: values.Node | None, read: values.Fetch, *, trusted: bool) -> None:
         """Copy the outputs on the host, which the last frame describes.

@@ -1,6 +1,7 @@
 """What of the seat on a GPU needs no GPU: where outputs are looked for, and which calls count."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -879,7 +880,7 @@ def test_neighbours_that_no_kernel_wrote_are_not_all_right_whatever_is_right(
 
 
 @pytest.mark.parametrize(
-    ("offset", "across"), [(0, False), (12, True), (BYTES, False), (POOL_AT, False)]
+    ("offset", "across"), [(0, False), (12, True), (BYTES, True), (POOL_AT, False)]
 )
 @pytest.mark.parametrize("remote", [True, False])
 def test_an_output_may_not_begin_in_an_input_and_end_behind_it(
@@ -903,6 +904,60 @@ def test_an_output_may_not_begin_in_an_input_and_end_behind_it(
     with pytest.raises(VerdictError, match="is not within one of them") as ruling:
         device_seat.refuse_misplaced_output(None, reply)
     assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+GAPS = place(0, shape=(4, 6), stride=(16, 1))
+"""An input of rows of 24 bytes, with gaps of 40 bytes between them."""
+
+
+@pytest.mark.parametrize(
+    ("offset", "refused"),
+    [
+        (0, False),
+        (64, False),
+        (192, False),
+        (24, True),
+        (32, True),
+        (60, True),
+        (216, True),
+        (OUTPUT_AT - BYTES, True),
+        (OUTPUT_AT - 4, True),
+        (OUTPUT_AT, False),
+    ],
+)
+@pytest.mark.parametrize("shift", [0, POOL_AT])
+def test_an_output_may_not_be_in_memory_that_the_judge_fills_between_and_behind_inputs(
+    *,
+    device_seat: DeviceCandidate,
+    monkeypatch: pytest.MonkeyPatch,
+    offset: int,
+    refused: bool,
+    shift: int,
+) -> None:
+    monkeypatch.setattr(device_candidate, "lay_out", lambda _: SimpleNamespace(node=GAPS))
+    device_seat.place = replace(device_seat.place, shift=shift)
+    device_seat.answer.output_at += shift
+    device_seat.answer.expect(flat(EXPECTED))
+    device_seat.answer.expect_at(flat(place(shift + offset)))
+    reply = CandidateReply(status=Status.DONE)
+
+    if not refused:
+        device_seat.refuse_misplaced_output(None, reply)
+        return
+    with pytest.raises(VerdictError, match="is not within one of them") as ruling:
+        device_seat.refuse_misplaced_output(None, reply)
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+def test_a_part_of_an_input_whose_elements_share_memory_may_be_an_output(
+    device_seat: DeviceCandidate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows = place(0, shape=(9, 4), stride=(1, 1))
+    monkeypatch.setattr(device_candidate, "lay_out", lambda _: SimpleNamespace(node=windows))
+    device_seat.answer.expect(flat(EXPECTED))
+    device_seat.answer.expect_at(flat(place(16)))
+
+    device_seat.refuse_misplaced_output(None, CandidateReply(status=Status.DONE))
 
 
 @pytest.mark.parametrize("remote", [True, False])
