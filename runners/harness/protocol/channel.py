@@ -288,6 +288,9 @@ class Exchange:
     late: bool = False
     """On a GPU: whether the call was not queued in time. Its window then contains launches, and the
     judge did not know where its output is."""
+    in_rooms: bool = False
+    """On a GPU: whether the output is in its rooms, where the judge reads that of a late call too.
+    """
 
 
 class DeviceCall(Protocol):

@@ -324,6 +324,7 @@ def test_a_call_with_other_scalars_than_calibration_gets_them_in_its_window(
     assert (known.value, known.ahead, usual.late) == (ScalarNode(value=5), True, False)
     assert (hidden.value, hidden.ahead, other.late) == (ScalarNode(), False, True)
     assert candidate.in_window == [b"", b"", b"[6]"]
+    assert (usual.in_rooms, other.in_rooms) == (False, True)  # of either, the judge can read it
 
 
 HOST = described(device="cpu", address=4)
