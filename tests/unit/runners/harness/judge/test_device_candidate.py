@@ -645,7 +645,17 @@ def test_an_output_of_another_structure_than_the_right_one_of_its_input_is_wrong
         fetched(wide_seat, exchange)
 
 
-@pytest.mark.parametrize("dtypes", [("float32",), ("bool",), ("float32", "int64"), ("uint8",)])
+@pytest.mark.parametrize(
+    "dtypes",
+    [
+        ("float32",),
+        ("bool",),
+        ("float32", "int64"),
+        ("uint8",),
+        ("float32", "bool"),
+        ("bool", "bool", "int8"),
+    ],
+)
 def test_the_end_of_the_poison_does_not_tell_how_large_a_right_output_is(
     wide_seat: DeviceCandidate, memory: torch.Tensor, dtypes: tuple[str, ...]
 ) -> None:
@@ -664,6 +674,24 @@ def test_the_end_of_the_poison_does_not_tell_how_large_a_right_output_is(
             assert (unwritten.abs() > 1e33).all()
 
     assert len(patterns) > 1
+
+
+@pytest.mark.parametrize("unwritten", [0, 1, 776])
+def test_a_truth_that_still_is_the_hidden_poison_is_wrong(
+    play: Play, wide_seat: DeviceCandidate, candidate: Candidate, unwritten: int
+) -> None:
+    """For torch any byte but zero is true."""
+    truths = place(0, dtype="bool", shape=(777,), stride=(1,))
+    told = truths.model_copy(update={"address": BASE + OUTPUT_AT})
+    right = torch.ones(777, dtype=torch.bool)
+    candidate.writes(OUTPUT_AT, right[:unwritten])
+    candidate.writes(OUTPUT_AT + unwritten + 1, right[unwritten + 1 :])
+
+    exchange = play(told, expected=truths, last=told)
+
+    with pytest.raises(VerdictError, match="some truths were not written") as ruling:
+        wide_seat.fetch(exchange.reply, truths, Deadline.after(10))
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
 
 
 def test_device_code_and_calibration_are_told_the_rooms(
