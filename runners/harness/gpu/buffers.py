@@ -142,9 +142,8 @@ class Buffers:
         Device code allocates nothing, so it needs no pool: `pooled` is False. `places` is the
         number of places for trains; pinned host memory has none.
         """
-        output_bytes = (
-            device_bytes(expected) if expected is not None else 2 * plan.device_size + SPARE
-        )
+        usual_bytes = max(2 * plan.device_size + SPARE, plan.output_size)
+        output_bytes = usual_bytes if expected is None else device_bytes(expected)
         output_at = aligned(max(1, plan.device_size))
         pool_at = output_at + aligned(max(1, output_bytes))
         (memory, words), pool = share(

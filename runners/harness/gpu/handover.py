@@ -53,9 +53,7 @@ class Handover:
         )
         # In order: the window may open, the host part is copied, the GPU is yielded, it is back.
         self.control_stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self.opened = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        self.captured = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        self.closed = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self.opened, self.shown, self.captured, self.closed = (_event() for _ in range(4))
         torch.cuda.synchronize()
 
     def run(self, actions: WindowActions) -> None:
@@ -65,6 +63,7 @@ class Handover:
         self.opened.record()
         actions.reveal()
         actions.complete()
+        self.shown.record()
         write_word(self.shared.address + RELEASED, self.turn)
         await_word(self.shared.address + DONE, self.turn)
         actions.capture()
@@ -100,7 +99,7 @@ class HandoverCall:
         self.patience_s = patience_s
         self.steps = steps
         self.withheld = withheld
-        """The frame with the input's scalars, if they are sent when the window is open."""
+        """The frame with the input's scalars, if they are sent when the input is shown."""
         self.has_host_part = steps.take is not None
         """Whether the window waits for the host part of the output."""
         self.frozen = False
@@ -113,9 +112,9 @@ class HandoverCall:
         """Open the window."""
         self.handover.run(self.steps)
 
-    def is_open(self) -> bool:
-        """Whether the GPU has opened the window."""
-        return bool(self.handover.opened.query())  # type: ignore[no-untyped-call]
+    def is_shown(self) -> bool:
+        """Whether the GPU has shown all of the input; the time before that does not count."""
+        return bool(self.handover.shown.query())  # type: ignore[no-untyped-call]
 
     def take(self, last: CandidateReply) -> None:
         """Copy the host part of the output, which the last frame has or names; end the window."""
@@ -249,8 +248,8 @@ class TrainCall:
         else:
             self.windows.queue(self.first_turn, self.actions)
 
-    def is_open(self) -> bool:
-        """Whether it has been released; no scalars wait for that."""
+    def is_shown(self) -> bool:
+        """Whether all inputs are shown; no scalars wait for that."""
         return True
 
     def take(self, last: CandidateReply) -> None:

@@ -15,7 +15,7 @@ from runners.harness.judge import host_candidate, kernelbench, pool
 from runners.harness.judge.session import EvaluationSession, TaskCode, public_seed
 from runners.harness.judge.task_code import KernelTask
 from runners.harness.profile.profiler import profile, profile_kernels
-from runners.harness.protocol import arena, channel, values
+from runners.harness.protocol import arena, channel
 from runners.harness.timing import pairs
 from runners.harness.timing.calls import STARTS_MOST
 from runners.harness.timing.pairs import PairedTimer, Rival, RivalFailedError
@@ -207,14 +207,12 @@ def _rehearse(
 
 
 def _first_plan(session: EvaluationSession, workloads: tuple[Workload, ...]) -> arena.Plan:
-    """The layout of the largest input; empty on the CPU, where arenas are sparse."""
-    empty = arena.Plan(values.ScalarNode(), 0, 0)
+    """A layout that suffices for each case; empty on the CPU, where arenas are sparse."""
     if not session.on_gpu:
-        return empty
+        return arena.covering(())
     code, task = session.code, session.request.task
     plans = (code.plan(each, public_seed(task, each)) for each in workloads)
-    known = (plan for plan in plans if plan is not None)
-    return code.first_plan(max(known, key=lambda plan: plan.device_size, default=empty))
+    return code.first_plan(arena.covering([plan for plan in plans if plan is not None]))
 
 
 def _build(

@@ -49,14 +49,11 @@ def poisons_of(node: values.TensorNode) -> tuple[int, int]:
     return secrets.randbelow(256), secrets.randbelow(256)
 
 
-def _hidden_poisons(dtypes: set[str]) -> tuple[int, int]:
+def _hidden_poisons() -> tuple[int, int]:
     """Return the bytes with which memory is poisoned in turn, whatever is in it.
 
-    Each floating type has large numbers of these bytes. Only 0 and 1 are truths.
+    Each floating type has large numbers of these bytes. In truths they are found, see `reader`.
     """
-    if dtypes == {"bool"}:
-        first = secrets.randbelow(2)
-        return first, 1 - first
     return 0x78 | secrets.randbelow(4), 0xF8 | secrets.randbelow(4)
 
 
@@ -81,6 +78,8 @@ class Answer:
         """The same structure; each tensor's offset is where this output's tensor is."""
         self.told = True
         """Whether the candidate is told the rooms."""
+        self.hidden: tuple[int, int] | None = None
+        """The poison of all memory for outputs; None if only the output's memory is poisoned."""
         self.taken: list[torch.Tensor] = []
         """The judge's copies of this output's host tensors."""
 
@@ -93,7 +92,7 @@ class Answer:
         self.told = told
         if expected is not None and not told:
             expected = ordered_like(expected, replan(sorted_by_key(expected)))
-        self.wanted = None
+        self.wanted = self.hidden = None
         self.taken = []
         self.room = None if expected is None else values.replaced(expected, self._in_output_part)
         end = self.output_at + self.captured.numel()
@@ -167,22 +166,19 @@ class Answer:
     def poison(self) -> None:
         """Queue the poisoning of these places before the window opens; earlier writes are lost.
 
-        If the candidate is not told the rooms, all memory for outputs is poisoned, so that the end
-        of the poison does not tell them.
+        If the candidate is not told the rooms, all memory for outputs gets the same poison, so that
+        no end of it tells them.
         """
         places = [place for place, _ in self._places_and_rooms()]
-        kinds = {place.dtype for place in places}
-        hidden = None if self.told or not places else _hidden_poisons(kinds)
-        if hidden:
+        self.hidden = None if self.told or not places else _hidden_poisons()
+        if self.hidden:
             whole = self.buffers.memory.bytes[self.output_at :][: self.captured.numel()]
-            whole.view(torch.int16).fill_(int.from_bytes(hidden, "little", signed=True))
+            whole.view(torch.int16).fill_(int.from_bytes(self.hidden, "little", signed=True))
         for place in places:
             begin = place.offset or 0
             there = self.buffers.memory.bytes[begin : begin + place.reach]
-            if hidden and (place.dtype != "bool" or kinds == {"bool"}):
-                elements, poisons = there, hidden
-            else:
-                elements, poisons = there.view(place.span, place.itemsize), poisons_of(place)
+            elements = there if self.hidden else there.view(place.span, place.itemsize)
+            poisons = self.hidden or poisons_of(place)
             elements.fill_(poisons[0])
             elements[1::2].fill_(poisons[1])
 
@@ -207,16 +203,20 @@ class Answer:
             own.copy_(there)
 
     def refuse_across(self, inputs: Iterable[values.TensorNode], shift: int) -> None:
-        """Refuse an output that overlaps an input, but is not within one.
+        """Refuse an output that overlaps the memory of the inputs, but is not within one of them.
 
         A kernel that extends an input by what follows it moves less than it returns. `shift` is
         where the place of this call begins.
         """
-        placed = [(shift + (each.offset or 0), each.reach) for each in inputs if each.span]
-        taken = [range(at, at + reach) for at, reach in placed]
+        moved = [
+            each.model_copy(update={"offset": shift + (each.offset or 0)})
+            for each in inputs
+            if each.span
+        ]
         for place, _ in self._places_and_rooms():
             begin = place.offset or 0
-            refuse_across(range(begin, begin + place.reach), taken)
+            output = range(begin, begin + place.reach)
+            refuse_across(output, moved, range(shift, self.output_at))
 
     def take(self, output: values.Node | None, read: values.Fetch, *, trusted: bool) -> None:
         """Copy the outputs on the host, which the last frame describes.
@@ -243,7 +243,11 @@ class Answer:
         return same(typed_view(self.buffers.memory.bytes, there), own)
 
     def reader(self) -> values.Fetch:
-        """Return a function that returns the judge's copies, one tensor at a time."""
+        """Return a function that returns the judge's copies, one tensor at a time.
+
+        VerdictError for truths of which one is still the hidden poison, because any byte is a truth
+        for torch.
+        """
         captured = (own for own, _ in self._pairs())
         taken = iter(self.taken)
         places = iter(() if self.wanted is None else values.tensors(self.wanted))
@@ -251,7 +255,10 @@ class Answer:
         def read(node: values.TensorNode) -> torch.Tensor:
             place = next(places)  # nothing is read unless the structures are equal
             if node.device == "cuda":
-                return typed_view(next(captured), place.model_copy(update={"offset": 0}))
+                own = next(captured)
+                if node.dtype == "bool" and self._has_hidden_poison(own):
+                    raise VerdictError(Verdict.WRONG_ANSWER, "some truths were not written")
+                return typed_view(own, place.model_copy(update={"offset": 0}))
             return (
                 next(taken)
                 if node.span
@@ -259,6 +266,10 @@ class Answer:
             )
 
         return read
+
+    def _has_hidden_poison(self, own: torch.Tensor) -> bool:
+        found = (own[turn::2].eq(byte).any() for turn, byte in enumerate(self.hidden or ()))
+        return any(map(bool, found))
 
 
 @dataclass(frozen=True, slots=True)

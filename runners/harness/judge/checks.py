@@ -119,12 +119,27 @@ def changes_in(arena: Arena, data: object) -> Changes:
 ACROSS_INPUTS = "an output overlaps the memory of the inputs, but is not within one of them"
 
 
-def refuse_across(output: range, inputs: Iterable[range]) -> None:
-    """Refuse an output that overlaps an input, but is not within one."""
-    shared = [each for each in inputs if output.start < each.stop and each.start < output.stop]
-    within = any(each.start <= output.start and output.stop <= each.stop for each in shared)
-    if output and shared and not within:
+def refuse_across(output: range, inputs: Iterable[values.TensorNode], memory: range) -> None:
+    """Refuse an output that overlaps the `memory` of the inputs, but is not within one of them.
+
+    The judge fills all of it when the window opens, with zeros between and behind the inputs.
+    """
+    apart = output.stop <= memory.start or memory.stop <= output.start
+    if output and not apart and not any(_is_within(output, each) for each in inputs):
         raise VerdictError(Verdict.DISALLOWED, ACROSS_INPUTS)
+
+
+def _is_within(output: range, place: values.TensorNode) -> bool:
+    """Whether every byte of an output is of an element of a tensor, not of a gap between two."""
+    begin = place.offset or 0
+    if output.start < begin or begin + place.reach < output.stop:
+        return False
+    if fills_its_span(place):
+        return True
+    used = torch.zeros(place.span, dtype=torch.bool)
+    used[torch.arange(place.span).as_strided(place.shape, place.stride).reshape(-1)] = True
+    first, last = output.start - begin, output.stop - begin
+    return bool(used[first // place.itemsize : -(-last // place.itemsize)].all())
 
 
 def refuse_other_program(process: CandidateProcess) -> None:

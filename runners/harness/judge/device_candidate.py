@@ -88,7 +88,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
         self._replace_staged(order, value)
         exchange = self._run(order, deadline)
         self.buffers.check_free_memory()
-        return replace(exchange, late=exchange.late or (self.ahead and hosted))
+        late = exchange.late or (self.ahead and hosted)
+        return replace(exchange, late=late, in_rooms=not ahead)
 
     def _fitting_plan(self, value: object) -> Plan:
         plan = self._plan(value)

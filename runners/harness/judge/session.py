@@ -231,8 +231,19 @@ class TaskCode(ABC):
         return Deadline.after(seconds)
 
     def plan(self, workload: Workload, seed: int) -> arena.Plan | None:
-        """Return the layout of a case's input; None if an input cannot be created."""
-        return planned(self.generate(workload, seed))
+        """Return the layout of a case's input, and its output's size; None without an input."""
+        data = self.generate(workload, seed)
+        return replace(planned(data), output_size=self.output_size(data))
+
+    def output_size(self, data: Any) -> int:  # noqa: ANN401 - the task's type
+        """Return the bytes of a right output on a GPU; 0 if it fails, which its case reports."""
+        try:
+            expected = self.expected(data)
+        except OutOfTimeError:
+            raise
+        except VerdictError:
+            return 0
+        return 0 if expected is None else buffers.device_bytes(expected)
 
     def first_plan(self, largest: arena.Plan) -> arena.Plan:
         """Return the memory layout for the first candidate, given that of the largest input."""

@@ -4,7 +4,8 @@ import fcntl
 import mmap
 import os
 from bisect import bisect_left
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import torch
@@ -82,6 +83,16 @@ class Plan:
     node: values.Node
     host_size: int
     device_size: int
+    output_size: int = 0
+    """How much a right output takes on the device; 0 if it is unknown or small."""
+
+
+def covering(plans: Sequence[Plan]) -> Plan:
+    """Return the layout of the largest input on a GPU, with the size of the largest output."""
+    empty = Plan(values.ScalarNode(), 0, 0)
+    largest = max(plans, key=lambda plan: plan.device_size, default=empty)
+    output_size = max((plan.output_size for plan in plans), default=0)
+    return replace(largest, output_size=output_size)
 
 
 def lay_out(value: object) -> Plan:

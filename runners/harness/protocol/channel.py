@@ -74,7 +74,7 @@ class CandidateRequest(Wire):
     value: Node | None = None
     """The input's description, with its places in the arenas."""
     withheld: bool = False
-    """Whether `value` lacks its scalars and keys: they come when the window is open."""
+    """Whether `value` lacks its scalars and keys: they come when the input is visible."""
     rooms: tuple[TensorNode, ...] = ()
     """On a GPU: the memory to which each tensor of the output is copied, unless it is already in
     shared memory. The request contains nothing else about the output. On the CPU the judge reads
@@ -288,6 +288,9 @@ class Exchange:
     late: bool = False
     """On a GPU: whether the call was not queued in time. Its window then contains launches, and the
     judge did not know where its output is."""
+    in_rooms: bool = False
+    """On a GPU: whether the output is in its rooms, where the judge reads that of a late call too.
+    """
 
 
 class DeviceCall(Protocol):
@@ -301,7 +304,7 @@ class DeviceCall(Protocol):
     frozen: bool
     """Whether the candidate is frozen from its first frame until the window has closed."""
     withheld: bytes
-    """The frame with the input's scalars, which is sent when the window is open; empty if none."""
+    """The frame with the input's scalars, which is sent when the input is shown; empty if none."""
 
     def queued(self, first: CandidateReply | None) -> None:
         """Record where the output will be; None if the candidate did not report it in time."""
@@ -309,8 +312,8 @@ class DeviceCall(Protocol):
     def release(self) -> None:
         """Open the window and make the input visible, which starts the candidate's queued work."""
 
-    def is_open(self) -> bool:
-        """Whether the window has opened."""
+    def is_shown(self) -> bool:
+        """Whether all of the input is visible, which is when the candidate's time begins."""
 
     def take(self, last: CandidateReply) -> None:
         """Copy the host part of an output if it has one, then close the window."""

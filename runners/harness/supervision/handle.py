@@ -180,7 +180,7 @@ class CandidateHandle:
             call.queued(reply)
             call.release()
             if call.withheld:
-                self._confirm(call.is_open, deadline, deadline)
+                self._confirm(call.is_shown, deadline, deadline)
                 self.orders.sendall(call.withheld)
             if first is None:
                 self._checked_reply(self._await_frame(deadline))

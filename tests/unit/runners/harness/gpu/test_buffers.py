@@ -206,3 +206,28 @@ def test_there_are_no_places_for_what_lies_on_the_host_or_is_unknown(
     assert place_count(plan, None, 8) == 0
     assert place_count(plan, laid_out(MIB, device="cpu"), 8) == 0
     assert place_count(Plan(laid_out(MIB, device="cpu"), MIB, 0), laid_out(MIB), 8) == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "output_size", "room"),
+    [
+        (None, 0, 2 * MIB + SPARE),
+        (None, MIB, 2 * MIB + SPARE),
+        (None, 2 * SPARE, 2 * SPARE),
+        (laid_out(4 * MIB), 2 * SPARE, 4 * MIB),
+    ],
+)
+def test_outputs_of_any_structure_have_room_for_the_largest_that_is_known(
+    monkeypatch: pytest.MonkeyPatch, told: Node | None, output_size: int, room: int
+) -> None:
+    class SharedError(Exception):
+        pass
+
+    def share(fixed: int, *_: int) -> None:
+        assert fixed == MIB * 2 + room
+        raise SharedError
+
+    free(monkeypatch, 1 << 40)
+    monkeypatch.setattr(buffers, "share", share)
+    with pytest.raises(SharedError):
+        Buffers.create(Plan(ScalarNode(), 0, MIB, output_size), told)

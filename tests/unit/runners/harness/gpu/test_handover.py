@@ -50,7 +50,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Everything that is queued, in order."""
     queued: list[object] = []
     monkeypatch.setattr(Event, "queue", queued, raising=False)
-    monkeypatch.setattr(Event, "names", ["opened", "captured", "closed"], raising=False)
+    monkeypatch.setattr(Event, "names", ["opened", "shown", "captured", "closed"], raising=False)
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "Stream", lambda: SimpleNamespace(cuda_stream=BESIDE))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
@@ -101,7 +101,7 @@ def test_nothing_begins_before_all_of_the_window_is_queued(
 
     assert queue == [
         ("await", gate.start, 1), "flush",
-        "opened", "reveal", "complete", ("write", SHARED + RELEASED, 1),
+        "opened", "reveal", "complete", "shown", ("write", SHARED + RELEASED, 1),
         ("await", SHARED + DONE, 1), "capture", "closed",
         ("write", gate.start, 1, BESIDE),
     ]  # fmt: skip
@@ -114,7 +114,7 @@ def test_a_window_closes_only_when_what_is_told_of_the_answer_was_taken(
     turn.release()
     assert queue == [
         ("await", gate.start, 1), "flush",
-        "opened", "reveal", "complete", ("write", SHARED + RELEASED, 1),
+        "opened", "reveal", "complete", "shown", ("write", SHARED + RELEASED, 1),
         ("await", SHARED + DONE, 1), "capture", "captured", ("await", gate.taken, 1), "closed",
         ("write", gate.start, 1, BESIDE),
     ]  # fmt: skip
@@ -166,6 +166,21 @@ def test_a_turn_is_over_once_its_window_has_closed(gate: Handover, queue: list[o
 
     assert turn.over()
     assert turn.window_ns() == 250_000.0
+
+
+def test_the_input_is_shown_when_all_work_before_the_released_word_has_ended(
+    gate: Handover, queue: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calibration subtracts all that comes before, so a scalar must not be known in that time."""
+    turn = crossing(gate, queue)
+    turn.release()
+    ended = queue[: queue.index(("write", SHARED + RELEASED, 1)) - 1]
+    monkeypatch.setattr(Event, "queue", ended)  # all that the GPU has done so far
+
+    assert ended[-1] == "complete"
+    assert not turn.is_shown()
+    ended.append("shown")
+    assert turn.is_shown()
 
 
 def test_every_turn_has_a_number_of_its_own(gate: Handover, queue: list[object]) -> None:

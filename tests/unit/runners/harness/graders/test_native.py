@@ -2,6 +2,7 @@ import os
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import cast
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -17,6 +18,7 @@ from runners.contract.evaluation import (
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import TimeBudget
+from runners.harness.gpu import buffers
 from runners.harness.graders import native
 from runners.harness.graders.native import grade
 from runners.harness.judge import pool as pools
@@ -28,7 +30,7 @@ from runners.harness.protocol.builds import Builds
 from runners.harness.protocol.values import ScalarNode
 from runners.harness.supervision.spares import Spares
 from runners.harness.timing.stopwatch import WorkloadTimer
-from runners.harness.verdicts import GradingResult
+from runners.harness.verdicts import GradingResult, OutOfTimeError, VerdictError
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge, Sit, judge, progress, sit, template
 
@@ -402,6 +404,33 @@ def test_on_a_gpu_the_first_candidate_has_room_for_the_largest_of_its_inputs(
     session.on_gpu = True
     assert native._first_plan(session, TWO).device_size == 7
     assert native._first_plan(session, ()).device_size == 0
+
+
+def test_on_a_gpu_the_first_candidate_has_room_for_the_largest_of_its_outputs(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had room for twice its input and 64 MiB, so a task with a larger output was refused."""
+    session = sit(make_judging())
+    session.on_gpu = True
+    sizes = {10: 1 << 30, 20: 5}
+    monkeypatch.setattr(buffers, "device_bytes", lambda node: sizes[node.shape[0]])
+
+    assert native._first_plan(session, TWO).output_size == 1 << 30
+
+
+def test_a_reference_that_fails_is_reported_by_its_case_and_not_before(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = sit(make_judging())
+    session.on_gpu = True
+    failed = MagicMock(side_effect=VerdictError(Verdict.TASK_ERROR, "ref_kernel failed"))
+    monkeypatch.setattr(session.code, "expected", failed)
+    assert native._first_plan(session, TWO).output_size == 0
+    assert failed.call_count == 2
+
+    failed.side_effect = OutOfTimeError(Verdict.TASK_ERROR, "the alarm rings once")
+    with pytest.raises(OutOfTimeError):
+        native._first_plan(session, TWO)
 
 
 def test_an_argument_of_a_case_may_be_called_kernel(judge: Judge) -> None:

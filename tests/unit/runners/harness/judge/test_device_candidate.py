@@ -1,6 +1,7 @@
 """What of the seat on a GPU needs no GPU: where outputs are looked for, and which calls count."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -324,6 +325,7 @@ def test_a_call_with_other_scalars_than_calibration_gets_them_in_its_window(
     assert (known.value, known.ahead, usual.late) == (ScalarNode(value=5), True, False)
     assert (hidden.value, hidden.ahead, other.late) == (ScalarNode(), False, True)
     assert candidate.in_window == [b"", b"", b"[6]"]
+    assert (usual.in_rooms, other.in_rooms) == (False, True)  # of either, the judge can read it
 
 
 def test_once_scalars_differ_the_usual_ones_are_withheld_too(
@@ -656,7 +658,17 @@ def test_an_output_of_another_structure_than_the_right_one_of_its_input_is_wrong
         fetched(wide_seat, exchange)
 
 
-@pytest.mark.parametrize("dtypes", [("float32",), ("bool",), ("float32", "int64"), ("uint8",)])
+@pytest.mark.parametrize(
+    "dtypes",
+    [
+        ("float32",),
+        ("bool",),
+        ("float32", "int64"),
+        ("uint8",),
+        ("float32", "bool"),
+        ("bool", "bool", "int8"),
+    ],
+)
 def test_the_end_of_the_poison_does_not_tell_how_large_a_right_output_is(
     wide_seat: DeviceCandidate, memory: torch.Tensor, dtypes: tuple[str, ...]
 ) -> None:
@@ -675,6 +687,24 @@ def test_the_end_of_the_poison_does_not_tell_how_large_a_right_output_is(
             assert (unwritten.abs() > 1e33).all()
 
     assert len(patterns) > 1
+
+
+@pytest.mark.parametrize("unwritten", [0, 1, 776])
+def test_a_truth_that_still_is_the_hidden_poison_is_wrong(
+    play: Play, wide_seat: DeviceCandidate, candidate: Candidate, unwritten: int
+) -> None:
+    """For torch any byte but zero is true."""
+    truths = place(0, dtype="bool", shape=(777,), stride=(1,))
+    told = truths.model_copy(update={"address": BASE + OUTPUT_AT})
+    right = torch.ones(777, dtype=torch.bool)
+    candidate.writes(OUTPUT_AT, right[:unwritten])
+    candidate.writes(OUTPUT_AT + unwritten + 1, right[unwritten + 1 :])
+
+    exchange = play(told, expected=truths, last=told)
+
+    with pytest.raises(VerdictError, match="some truths were not written") as ruling:
+        wide_seat.fetch(exchange.reply, truths, Deadline.after(10))
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
 
 
 def test_device_code_and_calibration_are_told_the_rooms(
@@ -892,7 +922,7 @@ def test_neighbours_that_no_kernel_wrote_are_not_all_right_whatever_is_right(
 
 
 @pytest.mark.parametrize(
-    ("offset", "across"), [(0, False), (12, True), (BYTES, False), (POOL_AT, False)]
+    ("offset", "across"), [(0, False), (12, True), (BYTES, True), (POOL_AT, False)]
 )
 @pytest.mark.parametrize("remote", [True, False])
 def test_an_output_may_not_begin_in_an_input_and_end_behind_it(
@@ -916,6 +946,60 @@ def test_an_output_may_not_begin_in_an_input_and_end_behind_it(
     with pytest.raises(VerdictError, match="is not within one of them") as ruling:
         device_seat.refuse_misplaced_output(None, reply)
     assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+GAPS = place(0, shape=(4, 6), stride=(16, 1))
+"""An input of rows of 24 bytes, with gaps of 40 bytes between them."""
+
+
+@pytest.mark.parametrize(
+    ("offset", "refused"),
+    [
+        (0, False),
+        (64, False),
+        (192, False),
+        (24, True),
+        (32, True),
+        (60, True),
+        (216, True),
+        (OUTPUT_AT - BYTES, True),
+        (OUTPUT_AT - 4, True),
+        (OUTPUT_AT, False),
+    ],
+)
+@pytest.mark.parametrize("shift", [0, POOL_AT])
+def test_an_output_may_not_be_in_memory_that_the_judge_fills_between_and_behind_inputs(
+    *,
+    device_seat: DeviceCandidate,
+    monkeypatch: pytest.MonkeyPatch,
+    offset: int,
+    refused: bool,
+    shift: int,
+) -> None:
+    monkeypatch.setattr(device_candidate, "lay_out", lambda _: SimpleNamespace(node=GAPS))
+    device_seat.place = replace(device_seat.place, shift=shift)
+    device_seat.answer.output_at += shift
+    device_seat.answer.expect(flat(EXPECTED))
+    device_seat.answer.expect_at(flat(place(shift + offset)))
+    reply = CandidateReply(status=Status.DONE)
+
+    if not refused:
+        device_seat.refuse_misplaced_output(None, reply)
+        return
+    with pytest.raises(VerdictError, match="is not within one of them") as ruling:
+        device_seat.refuse_misplaced_output(None, reply)
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+def test_a_part_of_an_input_whose_elements_share_memory_may_be_an_output(
+    device_seat: DeviceCandidate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows = place(0, shape=(9, 4), stride=(1, 1))
+    monkeypatch.setattr(device_candidate, "lay_out", lambda _: SimpleNamespace(node=windows))
+    device_seat.answer.expect(flat(EXPECTED))
+    device_seat.answer.expect_at(flat(place(16)))
+
+    device_seat.refuse_misplaced_output(None, CandidateReply(status=Status.DONE))
 
 
 @pytest.mark.parametrize("remote", [True, False])

@@ -10,13 +10,23 @@ from hypothesis import strategies as st
 from runners.harness.protocol.arena import (
     ALIGNMENT,
     Arena,
+    Plan,
     SeparateSpans,
     compact_description,
+    covering,
     lay_out,
     reach,
     view,
 )
-from runners.harness.protocol.values import DTYPES, TensorNode, bits, leaves, restore, tensors
+from runners.harness.protocol.values import (
+    DTYPES,
+    ScalarNode,
+    TensorNode,
+    bits,
+    leaves,
+    restore,
+    tensors,
+)
 
 ROOM = 1 << 22
 
@@ -144,3 +154,9 @@ def test_spans_that_overlap_another_are_not_added() -> None:
     for overlapping in ((100, 50), (149, 1), (99, 2), (0, 400), (110, 5), (150, 9)):
         assert not spans.add(*overlapping)
     assert spans.add(151, 9)
+
+
+def test_a_layout_covers_the_largest_input_and_the_largest_output() -> None:
+    plans = [Plan(ScalarNode(value=each), each, 5 * each, 10 - each) for each in (1, 2)]
+    assert covering(plans) == Plan(ScalarNode(value=2), 2, 10, 9)
+    assert covering([]) == Plan(ScalarNode(), 0, 0)

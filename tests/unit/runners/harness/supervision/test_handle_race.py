@@ -103,7 +103,7 @@ class Crossing:
         self.begin = time.perf_counter_ns()
         self.words.write(RELEASED, self.turn)
 
-    def is_open(self) -> bool:
+    def is_shown(self) -> bool:
         return next(self.opens, True)
 
     def take(self, last: CandidateReply) -> None:

@@ -247,3 +247,16 @@ def test_where_the_structure_is_known_to_vary_each_call_gets_that_of_its_input(s
 
     assert not candidate.told
     assert seen[0] != seen[1]
+
+
+@pytest.mark.parametrize("in_rooms", [True, False])
+def test_the_output_of_a_late_call_is_checked_if_it_is_in_its_rooms(
+    *, sit: Sit, monkeypatch: pytest.MonkeyPatch, in_rooms: bool
+) -> None:
+    checked: list[object] = []
+    monkeypatch.setattr(calls, "verify", lambda *args, **_: checked.append(args))
+    exchange = channel.Exchange(1.0, DONE, late=True, in_rooms=in_rooms)
+    candidate = cast("HostCandidate", SimpleNamespace(call=lambda *_, **__: exchange))
+
+    assert watch(sit)._call(candidate) is exchange
+    assert len(checked) == in_rooms
