@@ -1,6 +1,6 @@
 """The candidate driver for the GPU; the judge owns, flushes and poisons the shared buffers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -81,8 +81,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
             expected = self._discover(plan, value, deadline)
         # The kernel may need its host input, or withheld scalars, while it launches, and a host
         # output exists only after its work is done. So such a call cannot be queued ahead.
-        withheld = not scalars.are_known(plan.node, () if self.withholds else self.usual)
-        hosted = withheld or has_host_part(plan, expected)
+        hosted = has_host_part(plan, expected) or not scalars.are_known(plan.node, self._known)
         ahead = self.ahead and not hosted
         order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
         self._replace_staged(order, value)
@@ -90,6 +89,15 @@ class DeviceCandidate(host_candidate.HostCandidate):
         self.buffers.check_free_memory()
         late = exchange.late or (self.ahead and hosted)
         return replace(exchange, late=late, in_rooms=not ahead)
+
+    @property
+    def _known(self) -> Sequence[object] | None:
+        """The scalars that a request may tell; None for any.
+
+        Those of calibration, as long as a call with others is late, which does not count. If no
+        call is queued ahead, all count, and a request must not tell which have the usual ones.
+        """
+        return () if self.withholds and not self.ahead else self.usual
 
     def _fitting_plan(self, value: object) -> Plan:
         plan = self._plan(value)
@@ -174,8 +182,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
             take=take if self.answer.has_host_part else None,
         )
         patience = PATIENCE_S if order.ahead else deadline.remaining
-        withholds = self.withholds and order.operation is not channel.Operation.TOUCH
-        frame, withheld = self._encoded(order, () if withholds else self.usual)
+        touches = order.operation is channel.Operation.TOUCH
+        frame, withheld = self._encoded(order, self.usual if touches else self._known)
         call = handover.HandoverCall(self.handover, patience, steps, withheld)
         try:
             exchange = self.handle.call_on_device(frame, deadline, call)

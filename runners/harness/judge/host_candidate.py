@@ -67,7 +67,7 @@ class HostCandidate:
         self.ahead = False
         """On a GPU: whether calls are queued before their input is there."""
         self.told, self.withholds = True, False
-        """On a GPU: whether requests tell the rooms, and all scalars come in windows."""
+        """On a GPU: whether requests tell the rooms, and whether scalars differ."""
         self.remote = False
         """On a GPU: whether inputs and outputs go through pinned host memory."""
         handle.process.freeze()

@@ -157,10 +157,7 @@ class WorkloadCalls:
         """Whether the structure of a right output is known to depend on the input's values."""
         self.usual = scalars.of(self.plan.node)
         self.withholds = False
-        """Whether a call on a GPU tells its scalars only in its window, because inputs differ.
-
-        If only calls with unusual scalars did, a candidate would know from the request which it is.
-        """
+        """Whether the scalars of inputs on a GPU are known to differ, see `DeviceCandidate`."""
         self.index = 0
         self.reference = ReferenceTimer(session, self.calibration_input)
         self.pool = CandidatePool(session, self.plan, self.expected)
