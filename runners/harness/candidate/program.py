@@ -12,7 +12,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -128,9 +127,7 @@ class Candidate:
 
     def build(self, order: channel.CandidateRequest) -> channel.CandidateReply:
         """Import the submission and reuse what an earlier candidate compiled."""
-        if order.built:
-            with suppress(Exception):  # without the files it compiles again
-                builds.unpack(self.builds, Path.home())
+        builds.adopt(self.builds, Path.home(), packed=order.built)
         recipe = self.spec.recipe
         try:
             built = kit.build(Path.home(), recipe)
