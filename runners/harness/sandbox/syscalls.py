@@ -247,3 +247,9 @@ def memory_limited(more: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def memory_left() -> int | None:
+    """Return how many more bytes this process may use; None if nothing limits them."""
+    most, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    return None if most == resource.RLIM_INFINITY else max(0, most - data_bytes())
