@@ -51,7 +51,7 @@ CHECK_S = 3.0
 """Seconds after the deadline in which the check of a large output must end."""
 MAPPED_AGAIN = "the kernel mapped the memory of its input at another address"
 TOO_LARGE = "an input of the task exceeds the memory limit"
-TOO_MANY_PARTS = "an input of the task has too many parts"
+TOO_LONG = f"an input of the task has {channel.TOO_LONG}"
 
 
 class HostCandidate:
@@ -153,7 +153,7 @@ class HostCandidate:
             order, withheld = scalars.withheld(order, known)
             return channel.encode(order), withheld
         except ValueError as error:
-            raise VerdictError(Verdict.TASK_ERROR, TOO_MANY_PARTS) from error
+            raise VerdictError(Verdict.TASK_ERROR, TOO_LONG) from error
 
     def fetch(
         self, reply: channel.CandidateReply, expected: values.Node | None, deadline: Deadline

@@ -21,7 +21,7 @@ from runners.contract.evaluation import EvaluationRequest
 from runners.contract.task import REFERENCE_KERNEL, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.judge.checks import difference
-from runners.harness.judge.session import TaskCode
+from runners.harness.judge.session import TaskCode, structure_of
 from runners.harness.protocol import arena, values
 from runners.harness.sandbox.syscalls import memory_left, memory_limited, new_memory_zeroed
 from runners.harness.verdicts import (
@@ -42,6 +42,8 @@ But a check of an empty output may use a variable that only its loop defines (Un
 and a library that reads an output as code may raise any of them.
 """
 
+_FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+"""The values of four bits without a sign (OCP Microscaling Formats 1.0, 5.3.3)."""
 SECOND_CHECK_S = 1.5
 """Seconds in which the reference's own output must be checked to show that the task is not to blame
 for a check that took too long."""
@@ -90,9 +92,7 @@ class KernelTask(TaskCode):
             return None
         reference = self._reference
         with self._recorded(self._reference_s, data):
-            return as_task_error(
-                "ref_kernel", lambda: arena.compact_description(reference(values.clone(data)))
-            )
+            return structure_of("ref_kernel", lambda: reference(values.clone(data)))
 
     @override
     def mismatch(self, data: object, output: object, expected: values.Node | None) -> str | None:
@@ -220,6 +220,20 @@ def lift_memory_limit() -> None:
     """Lift the limit on memory for the rest of the present block of `memory_limited`."""
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def widened(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a floating-point tensor of at most two bytes per element as float32, others as is.
+
+    The two numbers in each byte of `float4_e2m1fn_x2` are the last dimension of the result.
+    """
+    if not tensor.is_floating_point() or tensor.dtype.itemsize > 2:
+        return tensor
+    if str(tensor.dtype) != "torch.float4_e2m1fn_x2":
+        return tensor.float()
+    table = torch.tensor([*_FLOAT4, *(-each for each in _FLOAT4)], device=tensor.device)
+    packed = values.bits(tensor).int()
+    return table[torch.stack((packed & 15, packed >> 4), dim=-1)]
 
 
 def seed_generators(seed: int) -> None:

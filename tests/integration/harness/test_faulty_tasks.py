@@ -19,6 +19,14 @@ BY_NAME = SORT.replace(SORTED, "torch.sort(data[0], stable=True)").replace(
     EQUAL, "torch.equal(output.values, ref_kernel(data).values)"
 )
 """A check that reads the parts of an output by the names that torch gives them."""
+AS_LIST = SORT.replace(SORTED, f"[*{SORTED}.tolist(), *range(2000)]").replace(
+    EQUAL, "output == ref_kernel(data)"
+)
+"""An output with more numbers than can be described."""
+PRODUCT = SORT.replace(SORTED, "10 ** (50 * len(data[0]))").replace(
+    EQUAL, "output == ref_kernel(data)"
+)
+"""An output that is an integer of more digits than Python reads."""
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +41,8 @@ def harness() -> Iterator[Harness]:
     [
         (IN_DOUBLES, "-data[0]", "check_implementation failed: RuntimeError"),
         (BY_NAME, "torch.sort(data[0], stable=True)", "has no attribute 'values'"),
+        (AS_LIST, f"[*{SORTED}.tolist(), *range(2000)]", "ref_kernel has too many parts"),
+        (PRODUCT, "10 ** (50 * len(data[0]))", "an integer of more than 4,300 digits"),
     ],
 )
 def test_a_task_that_no_kernel_can_meet_is_to_blame(

@@ -241,6 +241,24 @@ def test_a_reference_that_gives_what_cannot_travel_is_the_tasks_fault(
         assert ruling.value.verdict is Verdict.TASK_ERROR
 
 
+@pytest.mark.parametrize(
+    ("output", "limit"),
+    [
+        ("[0.1] * 1500", "the output of ref_kernel has too many parts"),
+        ("10**5000", "an integer of more than 4,300 digits"),
+    ],
+)
+def test_a_reference_that_returns_more_than_a_submission_may_is_the_tasks_fault(
+    tmp_path: Path, output: str, limit: str
+) -> None:
+    task = checking(tmp_path, "return True", f"def ref_kernel(data): return {output}")
+
+    with pytest.raises(VerdictError, match=limit) as ruling:
+        task.expected(1)
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
 def test_a_generator_of_inputs_without_a_signature_is_the_tasks_fault(tmp_path: Path) -> None:
     with pytest.raises(VerdictError, match="generate_input failed: ValueError"):
         code(tmp_path, "generate_input = type\ncheck_implementation = id\n")
