@@ -12,7 +12,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +32,9 @@ _ONE_TENSOR = (
 )
 """The reply on the CPU for an output that is one tensor."""
 _NAMES = {dtype: name.encode() for name, dtype in values.DTYPES.items()}
-TOO_MANY_PARTS = channel.encode(
+TOO_LONG = channel.encode(
     channel.CandidateReply(
-        status=channel.Status.INVALID, message="the output has too many parts to be described"
+        status=channel.Status.INVALID, message=f"the output has {channel.TOO_LONG}"
     )
 )
 
@@ -128,9 +127,7 @@ class Candidate:
 
     def build(self, order: channel.CandidateRequest) -> channel.CandidateReply:
         """Import the submission and reuse what an earlier candidate compiled."""
-        if order.built:
-            with suppress(Exception):  # without the files it compiles again
-                builds.unpack(self.builds, Path.home())
+        builds.adopt(self.builds, Path.home(), packed=order.built)
         recipe = self.spec.recipe
         try:
             built = kit.build(Path.home(), recipe)
@@ -248,12 +245,13 @@ class Candidate:
             return _ONE_TENSOR % (wall, cpu, _NAMES[output.dtype], shape, stride, output.data_ptr())
         told = {"status": "done", "claimed_ns": wall, "claimed_cpu_ns": cpu}
         try:
-            frame = json.dumps({**told, "output": self.fields(output)}, ensure_ascii=False).encode()
+            whole = {**told, "output": self.fields(output)}
+            frame = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
         except values.UndescribableError as error:
             return channel.CandidateReply(status=channel.Status.INVALID, message=str(error))
         except ValueError:
-            return TOO_MANY_PARTS
-        return frame if len(frame) <= channel.FRAME_MAX else TOO_MANY_PARTS
+            return TOO_LONG
+        return frame if len(frame) <= channel.FRAME_MAX else TOO_LONG
 
     def echo(self) -> bytes:
         """Do only what every call on the CPU must do: wait for its input, and answer."""
@@ -284,7 +282,7 @@ def encoded(reply: channel.CandidateReply) -> bytes:
     try:
         return channel.encode(reply)
     except ValueError:
-        return TOO_MANY_PARTS
+        return TOO_LONG
 
 
 def write_files(fd: int) -> None:

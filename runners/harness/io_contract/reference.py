@@ -34,7 +34,7 @@ from runners.harness.io_contract import sources
 from runners.harness.io_contract.arguments import create_arguments, size_of
 from runners.harness.judge.checks import first_place
 from runners.harness.judge.session import EvaluationSession, TaskCode
-from runners.harness.judge.task_code import lift_memory_limit
+from runners.harness.judge.task_code import lift_memory_limit, widened
 from runners.harness.profile.profiler import collect_counters
 from runners.harness.protocol import arena, values
 from runners.harness.verdicts import GradingResult, VerdictError, as_task_error
@@ -66,7 +66,7 @@ def mismatch(
 def contains_nan(outputs: Sequence[torch.Tensor]) -> bool:
     """Whether an output contains NaN."""
     floats = (output for output in outputs if output.is_floating_point() or output.is_complex())
-    return any(bool(torch.isnan(values.widened(output)).any()) for output in floats)
+    return any(bool(torch.isnan(widened(output)).any()) for output in floats)
 
 
 def _value_mismatch(
@@ -77,7 +77,7 @@ def _value_mismatch(
     elif not (expected.is_floating_point() or expected.is_complex()):
         wrong = _wrong_integers(expected, actual, atol, rtol)
     else:
-        expected, actual = values.widened(expected), values.widened(actual)
+        expected, actual = widened(expected), widened(actual)
         wrong = ~torch.isclose(actual, expected, rtol=rtol, atol=atol)
     count = int(wrong.sum())
     if not count:

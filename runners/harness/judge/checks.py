@@ -4,7 +4,7 @@ import json
 import os
 import select
 import signal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -85,10 +85,22 @@ def fills_its_span(node: values.TensorNode) -> bool:
     return True
 
 
+def whole(
+    nodes: Iterable[values.TensorNode], base: int, inputs: Collection[values.TensorNode]
+) -> Iterator[values.TensorNode]:
+    """The tensors that have no gaps, or are one of the inputs, which lie behind the address `base`.
+
+    Nothing else lies in the gaps of an input.
+    """
+    for node in nodes:
+        there = node.model_copy(update={"offset": node.address - base, "address": 0})
+        if fills_its_span(node) or there in inputs:
+            yield node
+
+
 def spans(nodes: Iterable[values.TensorNode], base: int) -> list[range]:
-    """The byte ranges, relative to the address `base`, of those tensors that have no gaps."""
-    whole = filter(fills_its_span, nodes)
-    starts = ((node.address - base, node.reach) for node in whole)
+    """The byte ranges, relative to the address `base`, of tensors that are whole."""
+    starts = ((node.address - base, node.reach) for node in nodes)
     return [range(start, start + reach) for start, reach in starts]
 
 

@@ -18,7 +18,7 @@ from runners.harness.gpu.host_input import HostInput
 from runners.harness.gpu.memory import HostBuffer, ignoring_broken_context, typed_view
 from runners.harness.judge import host_candidate
 from runners.harness.judge.answer import Answer, Place
-from runners.harness.judge.checks import Changes, refuse_changed, same, spans
+from runners.harness.judge.checks import Changes, refuse_changed, same, spans, whole
 from runners.harness.judge.launches import Guards, refuse_unfit
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol import channel, scalars, values
@@ -313,7 +313,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
             return  # nothing was changed
         changes = Changes(on_device(plan.node), found, wanted)
         base = self.device_base + self.place.shift
-        refuse_changed(changes, spans(self.answer.confirmed(reply.output), base))
+        returned = whole(self.answer.confirmed(reply.output), base, changes.places)
+        refuse_changed(changes, spans(returned, base))
 
 
 @contextmanager

@@ -15,12 +15,12 @@ from runners.harness.judge.checks import (
     ACROSS_INPUTS,
     changes_in,
     difference,
-    fills_its_span,
     ordered_like,
     refuse_changed,
     run_in_child,
     same,
     spans,
+    whole,
 )
 from runners.harness.judge.cpu_caches import flush_caches
 from runners.harness.judge.session import EvaluationSession, planned
@@ -51,6 +51,7 @@ CHECK_S = 3.0
 """Seconds after the deadline in which the check of a large output must end."""
 MAPPED_AGAIN = "the kernel mapped the memory of its input at another address"
 TOO_LARGE = "an input of the task exceeds the memory limit"
+TOO_LONG = f"an input of the task has {channel.TOO_LONG}"
 
 
 class HostCandidate:
@@ -152,9 +153,7 @@ class HostCandidate:
             order, withheld = scalars.withheld(order, known)
             return channel.encode(order), withheld
         except ValueError as error:
-            raise VerdictError(
-                Verdict.TASK_ERROR, "an input of the task has too many parts"
-            ) from error
+            raise VerdictError(Verdict.TASK_ERROR, TOO_LONG) from error
 
     def fetch(
         self, reply: channel.CandidateReply, expected: values.Node | None, deadline: Deadline
@@ -221,9 +220,10 @@ class HostCandidate:
     def refuse_changes(self, data: object, reply: channel.CandidateReply) -> None:
         """Refuse a kernel that wrote into an input, except into parts that it returned."""
         if reply.output is not None:
+            changes = changes_in(self.arena, data)
             hosted = filter(values.on_host, values.tensors(reply.output))
-            in_arena = filter(self._is_in_arena, filter(fills_its_span, hosted))
-            refuse_changed(changes_in(self.arena, data), spans(in_arena, self.base))
+            returned = filter(self._is_in_arena, whole(hosted, self.base, changes.places))
+            refuse_changed(changes, spans(returned, self.base))
 
     def _is_in_arena(self, node: values.TensorNode) -> bool:
         """Whether a tensor is in the arena, not in other memory that is mapped at that address."""

@@ -15,16 +15,17 @@ from runners.contract.verdict import Verdict
 from runners.harness.build.kernel_calls import Guess, first_accepted, guesses, required_tensors
 from runners.harness.build.loading import FUNCTION, PRECISIONS, pack_weights
 from runners.harness.judge.checks import first_place
-from runners.harness.judge.session import TaskCode
+from runners.harness.judge.session import TaskCode, structure_of
 from runners.harness.judge.task_code import (
     lift_memory_limit,
     reference_function,
     reference_module,
     seed_generators,
     shape_mismatch,
+    widened,
 )
 from runners.harness.protocol import arena
-from runners.harness.protocol.values import Node, clone, leaves, widened
+from runners.harness.protocol.values import Node, clone, leaves
 from runners.harness.sandbox.syscalls import new_memory_zeroed
 from runners.harness.verdicts import VerdictError, as_task_error
 
@@ -69,7 +70,7 @@ class KernelBenchTask(TaskCode):
     @override
     def expected(self, data: Any) -> Node | None:
         """The structure of the reference's output."""
-        return as_task_error("Model", lambda: arena.compact_description(self._forward(data)))
+        return structure_of("Model", lambda: self._forward(data))
 
     @override
     def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:

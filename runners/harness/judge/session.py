@@ -20,7 +20,7 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.gpu import buffers
 from runners.harness.judge.launches import Launching
-from runners.harness.protocol import arena, values
+from runners.harness.protocol import arena, channel, values
 from runners.harness.protocol.builds import Builds
 from runners.harness.relay import CheckWatch
 from runners.harness.supervision.template import TemplateProcess, pack_files
@@ -140,6 +140,17 @@ def planned(data: object) -> arena.Plan:
             raise VerdictError(Verdict.TASK_ERROR, words) from error
 
     return as_task_error("generate_input", plan)
+
+
+def structure_of(step: str, create: Callable[[], object]) -> values.Node:
+    """Return the structure of a right output, which a step of the task's code creates.
+
+    VerdictError if the step fails, or if no submission could describe such an output.
+    """
+    structure = as_task_error(step, lambda: arena.compact_description(create()))
+    if not channel.has_room_for(structure):
+        raise VerdictError(Verdict.TASK_ERROR, f"the output of {step} has {channel.TOO_LONG}")
+    return structure
 
 
 def candidate_files(task: TaskDefinition, source: str) -> dict[str, str]:

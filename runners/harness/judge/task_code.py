@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -21,9 +21,9 @@ from runners.contract.evaluation import EvaluationRequest
 from runners.contract.task import REFERENCE_KERNEL, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.judge.checks import difference
-from runners.harness.judge.session import TaskCode
+from runners.harness.judge.session import TaskCode, structure_of
 from runners.harness.protocol import arena, values
-from runners.harness.sandbox.syscalls import new_memory_zeroed
+from runners.harness.sandbox.syscalls import memory_left, memory_limited, new_memory_zeroed
 from runners.harness.verdicts import (
     MachineError,
     OutOfTimeError,
@@ -42,6 +42,8 @@ But a check of an empty output may use a variable that only its loop defines (Un
 and a library that reads an output as code may raise any of them.
 """
 
+_FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+"""The values of four bits without a sign (OCP Microscaling Formats 1.0, 5.3.3)."""
 SECOND_CHECK_S = 1.5
 """Seconds in which the reference's own output must be checked to show that the task is not to blame
 for a check that took too long."""
@@ -90,9 +92,7 @@ class KernelTask(TaskCode):
             return None
         reference = self._reference
         with self._recorded(self._reference_s, data):
-            return as_task_error(
-                "ref_kernel", lambda: arena.compact_description(reference(values.clone(data)))
-            )
+            return structure_of("ref_kernel", lambda: reference(values.clone(data)))
 
     @override
     def mismatch(self, data: object, output: object, expected: values.Node | None) -> str | None:
@@ -105,7 +105,7 @@ class KernelTask(TaskCode):
         if shape:
             return shape
 
-        begin = time.monotonic()
+        begin, memory = time.monotonic(), memory_left()
         recorded = self._recorded(self._checked_s, data)
 
         def check() -> str | None:
@@ -118,7 +118,7 @@ class KernelTask(TaskCode):
                 raise
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a check may raise any type
                 if not _broke_context(error):  # with a broken context no CUDA call works
-                    self._try_check(data, error)
+                    self._try_check(data, error, memory)
                 return f"the output cannot be compared: {type(error).__name__}: {error}"
 
         return as_task_error("check_implementation", check)
@@ -177,20 +177,31 @@ class KernelTask(TaskCode):
             signal.setitimer(signal.ITIMER_REAL, 0)
         return True
 
-    def _try_check(self, data: object, error: BaseException) -> None:
+    def _try_check(self, data: object, error: BaseException, memory: int | None = None) -> None:
         """Run the check on the reference's output; its exceptions pass through.
 
         Without a reference, the `error` for another output is raised if it is one of `_FAULTS` and
         comes from one of the task's own files.
-        No limit on memory applies: the failed check may still hold nearly as much as is allowed.
+        The check may use as many bytes of `memory` as the failed one, which may still hold them.
         """
         lift_memory_limit()
         if generated := self._generated.get(id(data)):
             data = self.generate(*generated)  # the failed check may have changed it
         if self._reference is not None:
-            _reason(self._check(data, self._reference(values.clone(data))))
+            output = _transferred(self._reference(values.clone(data)))
+            with nullcontext() if memory is None else memory_limited(memory):
+                _reason(self._check(data, output))
         elif _is_fault(error) and Path(_file_at_fault(error)).is_relative_to(self._folder):
             raise error
+
+
+def _transferred(output: object) -> Any:  # noqa: ANN401 - of the output's type
+    """Return an output in the form that a submission's has: a named tuple is a tuple, for example.
+
+    Its tensors are not copied.
+    """
+    tensors = iter(values.leaves(output))
+    return values.restore(arena.lay_out(output).node, lambda _: next(tensors).detach())
 
 
 def _is_fault(error: BaseException) -> bool:
@@ -209,6 +220,20 @@ def lift_memory_limit() -> None:
     """Lift the limit on memory for the rest of the present block of `memory_limited`."""
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def widened(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a floating-point tensor of at most two bytes per element as float32, others as is.
+
+    The two numbers in each byte of `float4_e2m1fn_x2` are the last dimension of the result.
+    """
+    if not tensor.is_floating_point() or tensor.dtype.itemsize > 2:
+        return tensor
+    if str(tensor.dtype) != "torch.float4_e2m1fn_x2":
+        return tensor.float()
+    table = torch.tensor([*_FLOAT4, *(-each for each in _FLOAT4)], device=tensor.device)
+    packed = values.bits(tensor).int()
+    return table[torch.stack((packed & 15, packed >> 4), dim=-1)]
 
 
 def seed_generators(seed: int) -> None:

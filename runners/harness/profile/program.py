@@ -8,7 +8,7 @@ import mmap
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,7 @@ def build(order: channel.ProfiledCall) -> Built:
     for name, text in order.files.items():
         (home / name).write_text(text)
     if order.builds is not None:
-        with suppress(Exception):  # without the files it compiles again
-            builds.unpack(order.builds, home)
+        builds.adopt(order.builds, home, packed=True)
     return kit.build(home, order.recipe)
 
 

@@ -9,6 +9,7 @@ import mmap
 import os
 import tarfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 FOLDER = ".builds"
@@ -66,6 +67,19 @@ class Builds:
     def close(self) -> None:
         """Close the file."""
         os.close(self.fd)
+
+
+def adopt(fd: int, home: Path, *, packed: bool) -> None:
+    """Unpack the files if there are any, and close a file that later candidates get too.
+
+    All of them share the position and the times of a sealed file, and any of them could set both.
+    Only the first candidate keeps its file, to pack.
+    """
+    if packed:
+        with suppress(Exception):  # without the files it compiles again
+            unpack(fd, home)
+    if fcntl.fcntl(fd, fcntl.F_GET_SEALS) & fcntl.F_SEAL_WRITE:
+        os.close(fd)
 
 
 def pack(home: Path, fd: int) -> None:

@@ -21,11 +21,15 @@ from runners.languages import Recipe
 
 FRAME_MAX = 64 << 10
 """The most bytes of a frame in either direction."""
+TOO_LONG = (
+    f"too many parts or too long a text: its description takes more than {FRAME_MAX >> 10} KiB"
+)
 TOUCHED_MOST = 64
 """The most tensors that the calibration kernel returns on the CPU."""
 TRAIN_MOST = 32
 """The most calls of a train."""
-Claim = Annotated[float, Field(ge=0, le=1e15)]
+_CLAIM_MOST = 1e15
+Claim = Annotated[float, Field(ge=0, le=_CLAIM_MOST)]
 """A time in nanoseconds by the candidate's clock."""
 READY_FRAME = b"ready"
 """From a candidate on the CPU: it has parsed the request and waits for its input."""
@@ -269,6 +273,21 @@ def encode(frame: Wire) -> bytes:
     if len(data) > FRAME_MAX:
         raise ValueError(f"a frame of {len(data)} bytes; at most {FRAME_MAX} are allowed")
     return data
+
+
+def has_room_for(output: Node) -> bool:
+    """Whether the reply with an output of this structure fits into a frame, wherever it is."""
+
+    def moved(node: TensorNode) -> TensorNode:
+        return node.model_copy(update={"offset": None, "address": (1 << 64) - 1})
+
+    reply = CandidateReply(
+        status=Status.DONE,
+        claimed_ns=_CLAIM_MOST,
+        claimed_cpu_ns=_CLAIM_MOST,
+        output=replaced(output, moved),
+    )
+    return len(reply.model_dump_json(exclude_none=True).encode()) <= FRAME_MAX
 
 
 @dataclass(frozen=True, slots=True)

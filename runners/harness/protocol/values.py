@@ -26,11 +26,11 @@ DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name) for name in (*_COMMON, *_BITS) if hasattr(torch, name)
 }
 """The dtypes that can be transferred, by name, as far as this torch has them."""
-_FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-"""The values of four bits without a sign (OCP Microscaling Formats 1.0, 5.3.3)."""
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 DIMENSIONS_MOST = 16
+INTEGER_BITS_MOST = 14_284
+"""The most bits of an integer: Python reads and writes at most 4,300 digits."""
 Extent = Annotated[int, Field(ge=0, le=1 << 48)]
 Index = Annotated[int, Field(ge=0, lt=1 << 64)]
 
@@ -196,7 +196,9 @@ def _fields_of_scalar(value: object) -> dict[str, object]:
     value = _plain(value)
     if isinstance(value, float):
         return {"kind": "float", "value": value.hex()}
-    if value is None or isinstance(value, (bool, int, str)):
+    if value is None:
+        return {"kind": "scalar"}
+    if isinstance(value, (bool, int, str)):
         return {"kind": "scalar", "value": _transferable(value)}
     raise UndescribableError(f"a value of type {type(value).__name__}")
 
@@ -211,7 +213,9 @@ _T = TypeVar("_T")
 
 
 def _transferable(value: _T) -> _T:
-    """Return the value; UndescribableError if it is a text that is not Unicode."""
+    """Return the value; UndescribableError for a text that is not Unicode, or a large integer."""
+    if isinstance(value, int) and value.bit_length() > INTEGER_BITS_MOST:
+        raise UndescribableError("an integer of more than 4,300 digits")
     try:
         if isinstance(value, str) and not value.isascii():
             value.encode()
@@ -307,20 +311,6 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
     """Return a view of the same memory, as integers if torch has few operations for the dtype."""
     name = str(tensor.dtype).removeprefix("torch.")
     return tensor.view(_INTEGERS[tensor.element_size()]) if name in _BITS else tensor
-
-
-def widened(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a floating-point tensor of at most two bytes per element as float32, others as is.
-
-    The two numbers in each byte of `float4_e2m1fn_x2` are the last dimension of the result.
-    """
-    if not tensor.is_floating_point() or tensor.dtype.itemsize > 2:
-        return tensor
-    if str(tensor.dtype) != "torch.float4_e2m1fn_x2":
-        return tensor.float()
-    table = torch.tensor([*_FLOAT4, *(-each for each in _FLOAT4)], device=tensor.device)
-    packed = bits(tensor).int()
-    return table[torch.stack((packed & 15, packed >> 4), dim=-1)]
 
 
 def copy_into(target: torch.Tensor, source: torch.Tensor) -> None:

@@ -15,7 +15,7 @@ from runners.harness.sandbox.process_limits import data_bytes
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
-MS_NOSUID, MS_NODEV, MS_NOEXEC = 0x2, 0x4, 0x8
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 0x1, 0x2, 0x4, 0x8
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 MNT_DETACH = 2
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID = 0x1, 0x2
@@ -247,3 +247,9 @@ def memory_limited(more: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def memory_left() -> int | None:
+    """Return how many more bytes this process may use; None if nothing limits them."""
+    most, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    return None if most == resource.RLIM_INFINITY else max(0, most - data_bytes())

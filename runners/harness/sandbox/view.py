@@ -28,6 +28,9 @@ _REMOVE_S = 20.0
 _DELETE, _UNLOCK = ("/bin/rm", "-rf"), ("/bin/chmod", "-R", "u+rwx")
 _PATHS_MOST = 256
 _PRESSURE = "/proc/pressure"
+_FILE_COUNTS = "/proc/sys/fs"
+"""Linux's counts of files and names of the whole machine. They change by one with each name that a
+process looks up, so one candidate could tell the next one numbers by them."""
 _MOUNT_POINT = "/tmp"  # noqa: S108 - only a place to mount the new root on
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
@@ -214,15 +217,18 @@ def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
 def mount_proc(*, innermost: bool = False, gpu: bool = False) -> None:
     """Mount a new /proc, which shows only the processes of this PID namespace.
 
-    If `innermost`, nothing can be written below it, or with a GPU below `_PRESSURE`, because CUDA
-    does not start without writing to /proc. In `/proc/self/autogroup` a submission could give
-    itself so small a share of busy cores that its exit takes minutes, and each request for notices
-    in `_PRESSURE` delays an exit. No sandbox inside this one could mount a /proc.
+    If `innermost`, it lacks `_FILE_COUNTS`, and nothing can be written below it, or with a GPU
+    below `_PRESSURE`, because CUDA does not start without writing to /proc. In
+    `/proc/self/autogroup` a submission could give itself so small a share of busy cores that its
+    exit takes minutes, and each request for notices in `_PRESSURE` delays an exit. No sandbox
+    inside this one could mount a /proc.
     """
     flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
     syscalls.mount("proc", "/proc", flags)
     if not innermost:
         return
+    if Path(_FILE_COUNTS).exists():
+        syscalls.mount("tmpfs", _FILE_COUNTS, flags | syscalls.MS_RDONLY, "size=1m,mode=755")
     if not gpu:
         syscalls.set_mount_attributes("/proc", syscalls.MOUNT_ATTR_RDONLY, recursive=False)
     elif Path(_PRESSURE).exists():

@@ -4,6 +4,7 @@ import os
 import socket
 import tarfile
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from runners.contract.evaluation import Limits
 from runners.harness.candidate import program
 from runners.harness.candidate.program import Candidate
 from runners.harness.protocol import scalars
-from runners.harness.protocol.arena import Arena, lay_out
+from runners.harness.protocol.arena import Arena, compact_description, lay_out
 from runners.harness.protocol.builds import FOLDER, Builds
 from runners.harness.protocol.channel import (
     FRAME_MAX,
@@ -27,6 +28,7 @@ from runners.harness.protocol.channel import (
     Operation,
     Status,
     encode,
+    has_room_for,
     pair,
 )
 from runners.harness.protocol.values import ScalarNode, SequenceNode, TensorNode, tensors
@@ -424,6 +426,23 @@ def test_a_frame_that_is_too_long_is_told_as_a_failure(judge: Judge) -> None:
 
     told = CandidateReply.model_validate_json(judge.line.recv(FRAME_MAX))
     assert (told.status, "too many parts" in told.message) == (Status.INVALID, True)
+
+
+@pytest.mark.parametrize(
+    "part", [torch.ones(3, 4), None, 7, 0.1, "\u00fc\n", {"key": (True, [-0.0])}], ids=repr
+)
+def test_an_output_that_has_room_is_described(judge: Judge, part: object) -> None:
+    """The judge tells by the reference's output whether a submission could describe such a one."""
+    count = bisect_left(
+        range(4000), 1, key=lambda n: not has_room_for(compact_description([part] * n))
+    )
+    most = [part] * (count - 1)
+
+    found = judge.candidate.described(most, lambda each: each)
+
+    assert kernel(judge, lambda _: most).status is Status.DONE
+    assert kernel(judge, lambda _: most * 2).status is Status.INVALID
+    assert len(encode(found)) <= FRAME_MAX
 
 
 def test_what_an_earlier_call_gave_is_let_go(judge: Judge) -> None:

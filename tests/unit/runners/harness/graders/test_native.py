@@ -274,6 +274,7 @@ def test_nothing_of_a_candidate_that_saw_a_secret_input_reaches_a_later_one(sit:
     assert len(later) == 2
     assert later[0] == later[1]
     assert later[0].count("-mark") == len(TWO) + 1  # all of public inputs
+    assert later[0].endswith(" 0 0")  # none has the file that all of them are given
 
 
 def test_what_was_not_wholly_packed_reaches_nobody(sit: Sit) -> None:

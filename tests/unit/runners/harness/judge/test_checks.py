@@ -18,6 +18,7 @@ from runners.harness.judge.checks import (
     run_in_child,
     same,
     spans,
+    whole,
 )
 from runners.harness.protocol.arena import Arena, lay_out, view
 from runners.harness.protocol.values import DTYPES, Node, ScalarNode, TensorNode, tensors
@@ -39,7 +40,8 @@ def refuse(
         if changed is not None:
             view(arena.buffer, tensors(plan.node)[changed])[only].add_(1)
         changes = changes_in(arena, data)
-        refuse_changed(changes, spans(tensors(output), BASE))
+        returned = whole(tensors(output), BASE, changes.places)
+        refuse_changed(changes, spans(returned, BASE))
         pairs = zip(changes.after, changes.private, strict=True)
         return any(not torch.equal(*map(torch.nan_to_num, pair)) for pair in pairs)
 
@@ -231,6 +233,23 @@ def test_an_output_with_gaps_gives_nothing_back() -> None:
 
     with pytest.raises(VerdictError, match="changed an input"):
         refuse(data, 0, part_of(data, 0, 2, stride=7))
+
+
+def test_an_input_with_gaps_may_be_changed_if_it_is_given_back() -> None:
+    data = [torch.ones(4, 2)[:, 0], torch.ones(4, 2)[:, 0]]
+    column = at(data, 0)
+
+    assert refuse(data, 0, column)
+    with pytest.raises(VerdictError, match="changed an input"):
+        refuse(data, 1, column)
+
+
+@pytest.mark.parametrize("other", [{"shape": (3,)}, {"stride": (3,)}, {"dtype": "int32"}])
+def test_a_part_of_an_input_with_gaps_gives_nothing_back(other: dict[str, object]) -> None:
+    data = [torch.ones(4, 2)[:, 0]]
+
+    with pytest.raises(VerdictError, match="changed an input"):
+        refuse(data, 0, at(data, 0).model_copy(update=other))
 
 
 def test_a_transposed_input_may_be_given_back() -> None:

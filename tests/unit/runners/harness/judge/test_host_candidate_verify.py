@@ -28,14 +28,14 @@ def custom_kernel(data):
 """
 
 
-def checked(sit: Sit, source: str, *, mutates_inputs: bool = False) -> None:
+def checked(sit: Sit, source: str, data: object = INPUT, *, mutates_inputs: bool = False) -> None:
     """One call of this source, and the check of its output."""
     limit = Deadline.after(10)
     session = sit(make_judging(source, task=make_sort_task(mutates_inputs=mutates_inputs)))
     with fresh_candidate(session, ROOM, None) as candidate:
         candidate.build(limit)
-        reply = candidate.call(Operation.RUN, INPUT, None, limit).reply
-        verify(candidate, INPUT, reply, None, deadline=limit)
+        reply = candidate.call(Operation.RUN, data, None, limit).reply
+        verify(candidate, data, reply, None, deadline=limit)
 
 
 def test_a_wrong_output_is_refused_with_the_tasks_own_words(sit: Sit) -> None:
@@ -51,6 +51,21 @@ def test_a_changed_input_is_refused_unless_the_task_allows_it(sit: Sit) -> None:
         checked(sit, WRITING)
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+IN_PLACE = """
+import torch
+def custom_kernel(data):
+    return data[0].copy_(torch.sort(data[0]).values){part}
+"""
+
+
+def test_a_kernel_may_return_an_input_with_gaps_that_it_changed(sit: Sit) -> None:
+    column = (torch.tensor([[3.0, 1.0], [1.0, 1.0], [2.0, 1.0]])[:, 0], torch.empty(3))
+
+    checked(sit, IN_PLACE.format(part=""), column)
+    with pytest.raises(VerdictError, match="changed an input"):
+        checked(sit, IN_PLACE.format(part=".clone()"), column)
 
 
 @pytest.mark.parametrize(

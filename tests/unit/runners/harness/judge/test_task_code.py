@@ -241,6 +241,24 @@ def test_a_reference_that_gives_what_cannot_travel_is_the_tasks_fault(
         assert ruling.value.verdict is Verdict.TASK_ERROR
 
 
+@pytest.mark.parametrize(
+    ("output", "limit"),
+    [
+        ("[0.1] * 1500", "the output of ref_kernel has too many parts"),
+        ("10**5000", "an integer of more than 4,300 digits"),
+    ],
+)
+def test_a_reference_that_returns_more_than_a_submission_may_is_the_tasks_fault(
+    tmp_path: Path, output: str, limit: str
+) -> None:
+    task = checking(tmp_path, "return True", f"def ref_kernel(data): return {output}")
+
+    with pytest.raises(VerdictError, match=limit) as ruling:
+        task.expected(1)
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
 def test_a_generator_of_inputs_without_a_signature_is_the_tasks_fault(tmp_path: Path) -> None:
     with pytest.raises(VerdictError, match="generate_input failed: ValueError"):
         code(tmp_path, "generate_input = type\ncheck_implementation = id\n")
@@ -455,6 +473,37 @@ def test_a_failed_check_that_holds_the_memory_allowed_does_not_blame_the_task(
 
     with memory_limited(kept + kept // 2):
         assert "AssertionError" in (task.mismatch(1, 2, None) or "")
+
+
+def test_a_check_that_takes_too_much_memory_for_any_output_is_the_tasks_fault(
+    tmp_path: Path,
+) -> None:
+    body = "import torch; return torch.empty(96 << 20, dtype=torch.uint8).numel() > output"
+    task = checking(tmp_path, body, "def ref_kernel(data): return 1\n")
+
+    with memory_limited(192 << 20):
+        assert task.mismatch(1, 2, None) is None
+    with (
+        memory_limited(48 << 20),
+        pytest.raises(VerdictError, match="can't allocate memory") as ruling,
+    ):
+        task.mismatch(1, 2, None)
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
+
+
+def test_a_check_that_needs_what_no_submission_can_return_is_the_tasks_fault(
+    tmp_path: Path,
+) -> None:
+    """Torch's own named tuple is a tuple after its transfer."""
+    reference = "import torch\ndef ref_kernel(data): return torch.ones(3).sort()"
+    task = checking(tmp_path, "return bool((output.values == 1).all())", reference)
+    output = (torch.ones(3), torch.arange(3))
+
+    with pytest.raises(VerdictError, match="has no attribute 'values'") as ruling:
+        task.mismatch(1, output, task.expected(1))
+
+    assert ruling.value.verdict is Verdict.TASK_ERROR
 
 
 @pytest.mark.filterwarnings("ignore:Sparse .* tensor support is in beta")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runners.contract.evaluation import Limits
-from runners.harness.protocol.builds import FOLDER, Builds, environment, pack, unpack
+from runners.harness.protocol.builds import FOLDER, Builds, adopt, environment, pack, unpack
 
 SIZE = 1 << 20
 WHEN = 1_700_000_000_123_456_789
@@ -130,6 +130,30 @@ def test_a_sealed_file_cannot_be_written_resized_or_unsealed(builds: Builds) -> 
         with pytest.raises(PermissionError):
             attempt()
     assert (os.pread(builds.fd, 4, 0), builds.packed) == (b"kept", True)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_later_candidate_keeps_no_file_that_all_others_share(
+    builds: Builds, home: Path, later: Path, *, packed: bool
+) -> None:
+    """They would share its position, times and mode, which seals do not protect."""
+    compiled(home, "code")
+    pack(home, builds.fd)
+    builds.seal()
+    fd = os.dup(builds.fd)
+
+    adopt(fd, later, packed=packed)
+
+    assert found(later) == ({f"{FOLDER}/code": b"code"} if packed else {})
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+
+
+def test_the_first_candidate_keeps_its_file_to_pack(builds: Builds, later: Path) -> None:
+    adopt(builds.fd, later, packed=False)
+
+    compiled(later, "code")
+    pack(later, builds.fd)
 
 
 def test_what_somebody_can_still_write_is_thrown_away_and_what_replaces_it_is_sealed(

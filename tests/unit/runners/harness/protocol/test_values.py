@@ -182,6 +182,13 @@ def test_what_is_no_structure_of_tensors_is_refused(value: object, why: str) -> 
         node_of(value)
 
 
+def test_an_integer_has_as_many_digits_as_python_reads() -> None:
+    assert travelled(-(10**4299)) == -(10**4299)
+    for value in (10**4300, -(10**9999), {10**4300: 1}):
+        with pytest.raises(UndescribableError, match=r"^an integer of more than 4,300 digits"):
+            node_of(value)
+
+
 def test_endless_nesting_is_refused() -> None:
     value: list[Any] = []
     value.append(value)

@@ -346,6 +346,20 @@ except OSError as error:
     assert confined(script).said == "EROFS"
 
 
+def test_the_machines_counts_of_files_and_names_are_hidden(confined: Confined) -> None:
+    """A candidate could tell the next one a number by how many names without files it looks up."""
+    script = """
+import os
+said = os.listdir("/proc/sys/fs")
+try:
+    os.mkdir("/proc/sys/fs/mark")
+except OSError:
+    pass
+said += os.listdir("/proc/sys/fs")
+"""
+    assert confined(script).said == []
+
+
 def test_a_fork_bomb_ends_at_the_limit(confined: Confined) -> None:
     script = """
 import os, select
