@@ -64,8 +64,9 @@ def gpu_state_line(clocks: dict[str, float]) -> str:
 
 _REFERENCE_MISSED = (
     "the reference was timed in too few rounds to compare with it, which a rank needs: the kernel "
-    "left it too little time, or the runner's machine was busy. The result is kept and is no "
-    "failure, but is not ranked; make imports and calls shorter, or submit again"
+    "left it too little time, the runner's machine was busy, or the reference is too short to be "
+    "timed. The result is kept and is no failure, but is not ranked; make imports and calls "
+    "shorter, or submit again"
 )
 Noted = tuple[int, str, str]
 """The number and the spec of a benchmark, and what a note says about it."""

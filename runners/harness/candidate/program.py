@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from runners.harness.build import kit
-from runners.harness.candidate.failures import MESSAGE_MAX, guarded
+from runners.harness.candidate.failures import MESSAGE_MAX, TOO_MANY_PARTS, encoded, guarded
 from runners.harness.candidate.gpu_endpoint import GpuEndpoint
 from runners.harness.gpu.warm import limit_copy_queues, make_context
 from runners.harness.protocol import builds, channel, scalars, values
@@ -33,16 +33,12 @@ _ONE_TENSOR = (
 )
 """The reply on the CPU for an output that is one tensor."""
 _NAMES = {dtype: name.encode() for name, dtype in values.DTYPES.items()}
-TOO_MANY_PARTS = channel.encode(
-    channel.CandidateReply(
-        status=channel.Status.INVALID, message="the output has too many parts to be described"
-    )
-)
 
 
 def touch(data: Any, tensors: int) -> Any:  # noqa: ANN401 - any task's input
     """The calibration kernel on the CPU: read every input tensor once; return `tensors` tensors.
 
+    Without a tensor it returns a number: a kernel's answer may be far shorter than its input.
     It uses one thread: Linux counts the CPU time of one that still runs, to look for more work,
     only later, and `claimed_cpu_ns` would lack it.
     """
@@ -52,7 +48,7 @@ def touch(data: Any, tensors: int) -> Any:  # noqa: ANN401 - any task's input
         torch.count_nonzero(values.bits(tensor))
     torch.set_num_threads(threads)
     if not found:
-        return data
+        return 0
     return found[-1] if tensors == 1 else [found[-1]] * tensors
 
 
@@ -223,16 +219,21 @@ class Candidate:
     def call_on_cpu(
         self, kernel: Callable[[Any], Any], order: channel.CandidateRequest
     ) -> channel.CandidateReply | bytes:
-        """Call the kernel on the CPU and time it; `framed` writes the reply quickly."""
+        """Call the kernel on the CPU and time it; `framed` writes the reply quickly.
+
+        The wall time includes that for the scalars, which is thus no part of calibration's overhead
+        and counts for every kernel. The CPU time does not: a submission can get them sooner by
+        itself, so it is a part of what a window can hide.
+        """
         if order.value is None:
             raise ValueError("a request without an input")
         data = values.restore(order.value, lambda node: view(self.buffer, node))
         self.orders.sendall(channel.READY_FRAME)
         frame = self.orders.recv(channel.FRAME_MAX)
+        begin = time.perf_counter_ns()
         if order.withheld:
             data = scalars.filled(order.value, frame, data)
         used = time.process_time_ns()
-        begin = time.perf_counter_ns()
         output = kernel(data)
         wall = time.perf_counter_ns() - begin
         return self.framed(output, wall, time.process_time_ns() - used)
@@ -277,14 +278,6 @@ class Candidate:
             "address": plain.data_ptr(),
             "device": plain.device.type,
         }
-
-
-def encoded(reply: channel.CandidateReply) -> bytes:
-    """Return the encoded reply, or an error reply if the output's description is too long."""
-    try:
-        return channel.encode(reply)
-    except ValueError:
-        return TOO_MANY_PARTS
 
 
 def write_files(fd: int) -> None:
