@@ -74,7 +74,7 @@ class CandidateRequest(Wire):
     value: Node | None = None
     """The input's description, with its places in the arenas."""
     withheld: bool = False
-    """Whether `value` lacks its scalars and keys: they come when the window is open."""
+    """Whether `value` or its scalars and keys are missing: they come when the window is open."""
     rooms: tuple[TensorNode, ...] = ()
     """On a GPU: the memory to which each tensor of the output is copied, unless it is already in
     shared memory. The request contains nothing else about the output. On the CPU the judge reads

@@ -152,6 +152,22 @@ def test_scalars_come_with_the_word_to_go(judge: Judge) -> None:
     assert str(given) == str([value])
 
 
+def test_an_input_of_another_structure_comes_with_the_word_to_go(judge: Judge) -> None:
+    value = [torch.ones(2), {"n": 3}]
+    given: list[object] = []
+    judge.candidate.kernel = given.append
+    node = lay_out(value).node
+    whole = CandidateRequest(operation=Operation.RUN, value=node)
+    order, frame = scalars.withheld(whole, (), ScalarNode())
+    judge.arena.write(node, value)
+    judge.line.sendall(frame)
+
+    judge.answer(order)
+
+    assert order.value is None
+    assert str(given) == str([value])
+
+
 def test_an_echo_waits_for_its_turn_and_answers_without_an_input(judge: Judge) -> None:
     judge.candidate.kernel = lambda _: pytest.fail("called")
     judge.line.sendall(GO_FRAME)
