@@ -261,26 +261,30 @@ def read(task: TaskDefinition, evaluation: Evaluation | None) -> Reading:
 def combined(task: TaskDefinition, measured: Evaluation, ratios: Sequence[Ratio]) -> PairRatio:
     """Return the ratio of two scores, combined from the ratio of each benchmark.
 
-    `measured` is an evaluation of the rival: its times are the weights of the benchmarks.
+    `measured` is an evaluation of the rival: its times are the weights of the benchmarks. What the
+    faster one can have hidden in each of them adds up, unlike noise.
     """
     times = [each.upper_ns for each in case_times(task, measured)]
     if len(times) != len(ratios):
         times = [1.0] * len(ratios)
     changed = [
-        ScoreValue(time * each.ratio, time * each.half_width)
+        ScoreValue(time * each.ratio, time * (each.half_width - each.unseen), time * each.unseen)
         for time, each in zip(times, ratios, strict=True)
     ]
     whole = combine(task.ranking_by, [ScoreValue(each, 0.0) for each in times]).time_ns
     value = combine(task.ranking_by, changed)
-    return PairRatio(value.time_ns / whole, value.half_width_ns / whole)
+    return PairRatio(value.time_ns / whole, value.uncertainty_ns / whole)
 
 
 def scaled(rival: ScoreValue, ratio: PairRatio, own: ScoreValue) -> ScoreValue:
     """Return the score of a run with this ratio to its rival; its claim stays its own.
 
-    The rival's uncertainty is multiplied by the ratio too.
+    The rival's uncertainty is multiplied by the ratio too. What the judge's clock may miss of the
+    run's own time is no less for that.
     """
-    resolution_ns = None if rival.resolution_ns is None else rival.resolution_ns * ratio.ratio
+    resolution_ns = None
+    if rival.resolution_ns is not None:
+        resolution_ns = max(rival.resolution_ns * ratio.ratio, own.resolution_ns or 0.0)
     return ScoreValue(
         rival.time_ns * ratio.ratio,
         rival.half_width_ns * ratio.ratio,

@@ -1,4 +1,8 @@
-"""Decides which passed runs on the CPU have times that are too uncertain to be ranked."""
+"""Decides which passed runs on the CPU have times that are too uncertain to be ranked.
+
+A time that is no longer than what the judge's clock may miss of it is one of them: work that is
+hidden from the clock could take all of it.
+"""
 
 import math
 
@@ -38,7 +42,13 @@ def noise_of(measured: Measurement) -> float:
     return measured.half_width_ns / measured.time_ns
 
 
+def is_unseen(measured: Measurement) -> bool:
+    """Whether a time is no longer than what the judge's clock may miss of it."""
+    return measured.time_ns <= measured.resolution_ns
+
+
 def _noisy(found: Measurement) -> bool:
     own_rule = found.stop_reason in {StopReason.TASK, StopReason.SLOW}
     by_judge = found.claimed_ns is None and not own_rule
-    return by_judge and is_noisy(found.time_ns, noise_of(found) * found.time_ns)
+    noisy = is_noisy(found.time_ns, noise_of(found) * found.time_ns)
+    return by_judge and (noisy or is_unseen(found))

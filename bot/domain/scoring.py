@@ -69,8 +69,8 @@ class Outcome(StrEnum):
 class PairRatio:
     """The time of a submission divided by that of a rival, with half of its 95 % interval.
 
-    Both were timed in turns on one card, so the half-width does not include the resolution of the
-    judge's clock.
+    Both were timed in turns on one card, so only on the CPU does the half-width include what a
+    submission could hide from the judge's clock.
     """
 
     ratio: float
@@ -85,8 +85,8 @@ class PairRatio:
 
     @property
     def inverse(self) -> "PairRatio":
-        """The ratio of the rival to the submission."""
-        return PairRatio(1.0 / self.ratio, self.half_width / self.ratio**2)
+        """The ratio of the rival to the submission; a tie stays one: 2 with a half-width of 1.2."""
+        return PairRatio(1.0 / self.ratio, self.half_width / self.ratio / min(1.0, self.ratio))
 
     def times(self, other: "PairRatio") -> "PairRatio":
         """Return the ratio to a third submission; `other` is the ratio of the rival to it."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from bot.domain.noise import noise_of, too_noisy
+from bot.domain.noise import is_unseen, noise_of, too_noisy
 from bot.domain.status import numbered
 from bot.domain.times import show_time, speed_up_in_words
 from runners.contract.comparison import NOISY_MOST
@@ -64,8 +64,9 @@ def gpu_state_line(clocks: dict[str, float]) -> str:
 
 _REFERENCE_MISSED = (
     "the reference was timed in too few rounds to compare with it, which a rank needs: the kernel "
-    "left it too little time, or the runner's machine was busy. The result is kept and is no "
-    "failure, but is not ranked; make imports and calls shorter, or submit again"
+    "left it too little time, the runner's machine was busy, or the reference is too short to be "
+    "timed. The result is kept and is no failure, but is not ranked; make imports and calls "
+    "shorter, or submit again"
 )
 Noted = tuple[int, str, str]
 """The number and the spec of a benchmark, and what a note says about it."""
@@ -96,6 +97,12 @@ def _variation(share: float) -> str:
     return f"varies by {math.ceil(100 * share - 1e-9)}%"
 
 
+def _unseen(measured: Measurement) -> str:
+    """Return how much longer the kernel may have taken than the time says."""
+    time, most = show_time(measured.time_ns), show_time(measured.resolution_ns)
+    return f"the judge's clock measured {time}, and may have missed {most}"
+
+
 def run_lines(evaluation: Evaluation) -> Iterator[str]:
     """Yield the raw runs of each benchmark: number, spread, and the median of each round."""
     for case in evaluation.cases:
@@ -121,16 +128,22 @@ def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
     """Yield why a passed ranked run on the CPU is not ranked, if its times are too noisy."""
     noisy = too_noisy(evaluation)
     found = [each for each in measured_cases(evaluation) if each[1] in noisy]
+    rest = [each for each in found if not each[2].reference_missed]
     yield from combined_line(
         [(number, case.spec, "") for number, case, each in found if each.reference_missed],
         _REFERENCE_MISSED,
         f"{{}}: {_REFERENCE_MISSED}",
     )
     yield from combined_line(
+        [(number, case.spec, _unseen(each)) for number, case, each in rest if is_unseen(each)],
+        "too short here: {}. The result is kept and is no failure, but is not ranked; submit again "
+        "when the runner's machine is less busy",
+    )
+    yield from combined_line(
         [
             (number, case.spec, _variation(noise_of(measured)))
-            for number, case, measured in found
-            if not measured.reference_missed
+            for number, case, measured in rest
+            if not is_unseen(measured)
         ],
         f"too noisy here: {{}}, and a rank needs {NOISY_MOST:.0%} or less. The result is kept and "
         "is no failure, but is not ranked; submit again when the runner's machine is less busy",

@@ -32,7 +32,9 @@ class Ratio(Wire):
     ratio: Annotated[float, Field(gt=0)]
     """Time of the submission / time of the other, both by the judge's own clock."""
     half_width: Annotated[float, Field(ge=0)]
-    """Half-width of the 95 % interval of `ratio`."""
+    """Half-width of the 95 % interval of `ratio`, plus `unseen`."""
+    unseen: Annotated[float, Field(ge=0, exclude_if=lambda unseen: not unseen)] = 0.0
+    """On the CPU, in a comparison: how much of `ratio` the faster one can have hidden."""
     rounds: Annotated[int, Field(ge=2)]
     """How many rounds of both were timed."""
 

@@ -201,7 +201,8 @@ class Measurement(Wire):
     """On the CPU: the time divided by that of the reference, if it can be called like a kernel."""
     reference_missed: Annotated[bool, Field(exclude_if=lambda missed: not missed)] = False
     """On the CPU: whether that ratio is unknown because too few rounds timed the reference, as the
-    submission left it too little time or the machine was busy."""
+    submission left it too little time or the machine was busy, or because the reference takes no
+    time that the judge's clock can distinguish from zero."""
     claimed_ns: float | None = None
     """The candidate's own time, which became `time_ns` unless it is `lifted`; None without one."""
     slowdown: Annotated[float | None, Field(gt=0, exclude_if=lambda factor: factor is None)] = None

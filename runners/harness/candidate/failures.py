@@ -13,6 +13,11 @@ from runners.harness.sandbox import diagnostics
 
 MESSAGE_MAX = 1000
 """The most characters of a message; every front end can show that many."""
+TOO_LONG = channel.encode(
+    channel.CandidateReply(
+        status=channel.Status.INVALID, message=f"the output has {channel.TOO_LONG}"
+    )
+)
 
 
 def guarded(
@@ -79,3 +84,11 @@ def _status(error: BaseException, failure: channel.Status) -> channel.Status:
     if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
         return channel.Status.MEMORY  # torch's host allocator has no exception type of its own
     return failure
+
+
+def encoded(reply: channel.CandidateReply) -> bytes:
+    """Return the encoded reply, or an error reply if the output's description is too long."""
+    try:
+        return channel.encode(reply)
+    except ValueError:
+        return TOO_LONG

@@ -12,7 +12,7 @@ from threading import Thread
 import torch
 
 from runners.contract.verdict import Verdict
-from runners.harness.protocol import values
+from runners.harness.protocol import scalars, values
 from runners.harness.protocol.arena import Arena, lay_out, view
 from runners.harness.supervision.process import CandidateProcess
 from runners.harness.verdicts import OutOfTimeError, VerdictError
@@ -186,6 +186,8 @@ def _is_resource_tracker(pid: int) -> bool:
         return False
 
 
+USUAL_OUTPUT = 1 << 20
+"""An output without a reference is large if it has this many bytes more than twice its input."""
 TEXT_MOST = 4000
 """The most characters of a check's text that its child process sends."""
 
@@ -222,6 +224,20 @@ def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
     if verdict is not None:
         raise VerdictError(Verdict(verdict), text)
     return text or None
+
+
+def may_take_long(output: object, data: object, expected: values.Node | None) -> bool:
+    """Whether a check may take long in one call of a library, which no signal ends.
+
+    Nothing limits which numbers a text stands for or, without a reference, how large an output is.
+    """
+    return (expected is None and _is_large(output, data)) or scalars.has_text(output)
+
+
+def _is_large(output: object, data: object) -> bool:
+    """Whether an output is so large, compared with its input, that its check may take long."""
+    size, usual = (sum(each.nbytes for each in values.leaves(one)) for one in (output, data))
+    return size > 2 * usual + USUAL_OUTPUT
 
 
 def _result_of(check: Callable[[], str | None]) -> tuple[str | None, str]:

@@ -15,6 +15,7 @@ from runners.harness.judge.checks import (
     ACROSS_INPUTS,
     changes_in,
     difference,
+    may_take_long,
     ordered_like,
     refuse_changed,
     run_in_child,
@@ -45,8 +46,6 @@ def threads_of(limits: Limits, *, gpu: bool) -> int:
 
 
 ECHO = channel.encode(channel.CandidateRequest(operation=channel.Operation.ECHO))
-USUAL_OUTPUT = 1 << 20
-"""An output without a reference is large if it has this many bytes more than twice its input."""
 CHECK_S = 3.0
 """Seconds after the deadline in which the check of a large output must end."""
 MAPPED_AGAIN = "the kernel mapped the memory of its input at another address"
@@ -56,6 +55,9 @@ TOO_LONG = f"an input of the task has {channel.TOO_LONG}"
 
 class HostCandidate:
     """The driver of one candidate with its own arena; the candidate is frozen between requests."""
+
+    structure: values.Node | None = None
+    """On the CPU: an input's structure that requests may tell; with another one they tell none."""
 
     def __init__(self, session: EvaluationSession, handle: CandidateHandle, arena: Arena) -> None:
         with session.record_duration("start"):
@@ -113,7 +115,7 @@ class HostCandidate:
         if operation is channel.Operation.TOUCH and expected is not None:
             tensors = min(max(1, len(values.tensors(expected))), channel.TOUCHED_MOST)
         order = channel.CandidateRequest(operation=operation, value=plan.node, tensors=tensors)
-        frame, withheld = self._encoded(order, known=())
+        frame, withheld = self._encoded(order, (), self.structure)
 
         def write() -> bytes:
             flush_caches()
@@ -146,11 +148,13 @@ class HostCandidate:
 
     @staticmethod
     def _encoded(
-        order: channel.CandidateRequest, known: Sequence[object] | None
+        order: channel.CandidateRequest,
+        known: Sequence[object] | None,
+        structure: values.Node | None = None,
     ) -> tuple[bytes, bytes]:
-        """Return the frame of the request, and that of its scalars if they are not known."""
+        """Return the frame of the request, and that of what it withholds (`scalars.withheld`)."""
         try:
-            order, withheld = scalars.withheld(order, known)
+            order, withheld = scalars.withheld(order, known, structure)
             return channel.encode(order), withheld
         except ValueError as error:
             raise VerdictError(Verdict.TASK_ERROR, TOO_LONG) from error
@@ -290,8 +294,14 @@ def host_arena(session: EvaluationSession, plan: Plan) -> Iterator[Arena]:
 @contextmanager
 def host_start(session: EvaluationSession, plan: Plan) -> Iterator[Callable[[], HostCandidate]]:
     """Start a fresh candidate on the CPU; yield a function that waits until it is ready."""
+
+    def ready() -> HostCandidate:
+        candidate = HostCandidate(session, handle, arena)
+        candidate.structure = scalars.without(plan.node)
+        return candidate
+
     with host_arena(session, plan) as arena, start_candidate(session, arena, [], None) as handle:
-        yield lambda: HostCandidate(session, handle, arena)
+        yield ready
 
 
 def verify(
@@ -328,23 +338,9 @@ def verify(
         candidate.handle.verify_frozen(deadline)
         with session.checking(), limited:
             apart = not session.on_gpu and session.code.may_check_in_child
-            if apart and _may_take_long(output, data, expected):
+            if apart and may_take_long(output, data, expected):
                 wrong = run_in_child(check, max(0.0, deadline.remaining) + CHECK_S)
             else:
                 wrong = check()
         if wrong:
             raise VerdictError(Verdict.WRONG_ANSWER, wrong)
-
-
-def _may_take_long(output: object, data: object, expected: values.Node | None) -> bool:
-    """Whether a check may take long in one call of a library, which no signal ends.
-
-    Nothing limits which numbers a text stands for or, without a reference, how large an output is.
-    """
-    return (expected is None and _is_large(output, data)) or scalars.has_text(output)
-
-
-def _is_large(output: object, data: object) -> bool:
-    """Whether an output is so large, compared with its input, that its check may take long."""
-    size, usual = (sum(each.nbytes for each in values.leaves(one)) for one in (output, data))
-    return size > 2 * usual + USUAL_OUTPUT

@@ -78,7 +78,7 @@ class CandidateRequest(Wire):
     value: Node | None = None
     """The input's description, with its places in the arenas."""
     withheld: bool = False
-    """Whether `value` lacks its scalars and keys: they come when the input is visible."""
+    """Whether `value`, or its scalars and keys, are missing: they come with the visible input."""
     rooms: tuple[TensorNode, ...] = ()
     """On a GPU: the memory to which each tensor of the output is copied, unless it is already in
     shared memory. The request contains nothing else about the output. On the CPU the judge reads

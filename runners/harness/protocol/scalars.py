@@ -1,7 +1,8 @@
 """Numbers, texts and dict keys of an input, which a candidate gets only when its window opens.
 
 A request describes the input without them: it is sent before the window, like the places of the
-tensors, whose bytes the candidate cannot read yet either.
+tensors, whose bytes the candidate cannot read yet either. On the CPU it describes nothing if the
+input has another structure than the candidate has seen, such as lengths that the seed decides.
 """
 
 import json
@@ -18,6 +19,11 @@ def of(node: values.Node) -> list[object]:
     return found
 
 
+def without(node: values.Node) -> values.Node:
+    """Return a structure without its scalars and dict keys."""
+    return _blank(node, [])
+
+
 def are_known(node: values.Node, known: Sequence[object] | None) -> bool:
     """Whether a structure has exactly these scalars, or `known` is None."""
     return known is None or _typed(of(node)) == _typed(known)
@@ -28,17 +34,22 @@ def _typed(found: Sequence[object]) -> list[tuple[type, object]]:
 
 
 def withheld(
-    order: channel.CandidateRequest, known: Sequence[object] | None
+    order: channel.CandidateRequest,
+    known: Sequence[object] | None,
+    structure: values.Node | None = None,
 ) -> tuple[channel.CandidateRequest, bytes]:
     """Return the request without scalars, and the frame that has them.
 
     If they are known, return the request as it is and an empty frame. Device code gets none.
-    ValueError if the frame is too long.
+    If the input has not this `structure`, return a request without a value, and as the frame the
+    whole one. ValueError if the frame is too long.
     """
     if order.launch is not None or order.value is None or known is None:
         return order, b""
     found: list[object] = []
     blank = _blank(order.value, found)
+    if structure is not None and blank != structure:
+        return order.model_copy(update={"value": None, "withheld": True}), channel.encode(order)
     if _typed(found) == _typed(known):
         return order, b""
     frame = json.dumps(found).encode()
@@ -81,8 +92,10 @@ def _filled(node: values.Node, found: Iterator[Any], value: Any) -> Any:  # noqa
         case values.TensorNode():
             return value
         case values.SequenceNode():
-            pairs = zip(node.items, value, strict=True)
-            items = [_filled(item, found, part) for item, part in pairs]
+            items = [
+                next(found) if type(item) is values.ScalarNode else _filled(item, found, part)
+                for item, part in zip(node.items, value, strict=True)
+            ]
             return items if node.kind == "list" else tuple(items)
         case values.DictNode():
             parts = zip(node.items, value.values(), strict=True)

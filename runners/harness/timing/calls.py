@@ -129,10 +129,13 @@ class ReferenceTimer:
             self.ran_out_of_time = share.remaining < 0
 
     def missed(self, rounds: Sequence[Round]) -> bool:
-        """Whether too few of these rounds timed the reference, which is not its own fault."""
+        """Whether there is no ratio although the reference did not fail.
+
+        Too few of these rounds timed it, or it takes no longer than the clock can distinguish.
+        """
         timed = self.source is not None or self.ran_out_of_time
         several = self.session.request.round_policy.looks[-1] > 1
-        return timed and several and not cpu_times.with_reference(rounds)
+        return timed and several and cpu_times.ratio_to_reference(rounds) is None
 
 
 class WorkloadCalls:

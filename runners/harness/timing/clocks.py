@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from statistics import fmean, stdev
 
+from runners.contract.comparison import Ratio
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
 from runners.harness.timing import cpu_times
@@ -138,6 +139,20 @@ def own_value(timed: Round) -> float:
     value = max(FLOOR_NS, timed.bound + timed.choosable)
     hides = timed.could_train and timed.trains is None and value < SHORT_NS
     return value + HIDDEN_NS if hides else value
+
+
+def with_unseen(found: Ratio, ours: list[Round], theirs: list[Round]) -> Ratio:
+    """Return a ratio of two kernels on the CPU with what the windows of the faster one could hide.
+
+    Only work of the kernel that looks faster can make them look further apart than they are. So the
+    two are tied if their times differ by no more than that, whichever of them it is.
+    """
+    faster = ours if found.ratio < 1 else theirs
+    if _on_gpu(faster):
+        return found
+    hidden_ns = fmean(each.skippable for each in faster)
+    unseen = hidden_ns / log_interval([own_value(each) for each in theirs]).centre
+    return found.model_copy(update={"half_width": found.half_width + unseen, "unseen": unseen})
 
 
 def host_interval(rounds: list[Round]) -> Interval:

@@ -327,11 +327,13 @@ class PairedTimer:
     def _ratio(self) -> Ratio:
         """The ratio of all pairs; not a tie if only the slower one had no time for more pairs.
 
-        Few pairs give a wide interval, so a slower submission could waste time to get a tie.
+        Few pairs give a wide interval, so a slower submission could waste time to get a tie. Two
+        that differ by less than a window can hide are tied all the same.
         """
         found = ratio_of(self.pairs)
         slower = self.ours if found.ratio > 1 else self.theirs
-        return _decided(found) if self.late == [slower] else found
+        decided = _decided(found) if self.late == [slower] else found
+        return clocks.with_unseen(decided, *map(list, zip(*self.pairs, strict=True)))
 
     def _is_decided(self) -> bool:
         """Whether one is faster, or both are equally fast, and no time needs an audit."""

@@ -131,6 +131,12 @@ def test_the_interval_of_the_ratio_decides(
     assert first is (state is ConfirmationState.CONFIRMED)
 
 
+def test_what_the_clock_may_miss_of_a_run_does_not_shrink_with_its_ratio() -> None:
+    """Hidden work made a run look faster, and what could be hidden shrank by the same factor."""
+    value = scaled(ScoreValue(180, 5, 128), PairRatio(0.3, 0.1), ScoreValue(53, 5, 120))
+    assert (value.time_ns, value.resolution_ns) == (54, 120)
+
+
 def test_a_chain_of_comparisons_decides_between_its_ends() -> None:
     blurred = [make_score(each, 0, value=ScoreValue(1_000, 0, 900)) for each in (1, 2, 3)]
     met = [(), *(((each.submission, PairRatio(1.01, 0.002)),) for each in blurred)]
@@ -161,6 +167,18 @@ def test_ratios_are_combined_as_the_task_combines_times(
         (Ratio(ratio=0.5, half_width=0, rounds=5), Ratio(ratio=2.0, half_width=0, rounds=5)),
     )
     assert found.ratio == pytest.approx(ratio)
+
+
+def test_what_can_be_hidden_in_each_benchmark_adds_up_and_noise_does_not() -> None:
+    cases = [
+        make_case(CaseKind.BENCHMARK, spec=f"size: {n}", measurement=make_measurement(100, 0))
+        for n in range(2)
+    ]
+    task, measured = make_task(ranking_by=RankingBy.GEOM), make_evaluation(cases=tuple(cases))
+    for unseen, half_width in ((0.0, 0.3 / 2**0.5), (0.3, 0.3)):
+        ratio = Ratio(ratio=1.0, half_width=0.3, unseen=unseen, rounds=5)
+        found = combined(task, measured, (ratio, ratio))
+        assert found.half_width == pytest.approx(half_width)
 
 
 def test_several_comparisons_count_with_the_slowest_and_none_displaces_nobody() -> None:

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.scoring import ScoreValue, combine, counted, judged, mismatch, score
+from bot.domain.scoring import (
+    Outcome,
+    PairRatio,
+    ScoreValue,
+    combine,
+    counted,
+    judged,
+    mismatch,
+    score,
+)
 from runners.contract.evaluation import RANKED_ROUNDS, CaseKind, Evaluation, Measurement, StopReason
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Verdict
@@ -191,6 +200,15 @@ def test_trying_again_with_few_rounds_gains_no_more_than_with_the_least_there_sh
 
     fair = luck(RANKED_ROUNDS.looks[0])
     assert all(luck(rounds) > 0.99 * fair for rounds in range(2, RANKED_ROUNDS.looks[0]))
+
+
+@pytest.mark.parametrize(("ratio", "half_width"), [(2.0, 1.2), (0.5, 0.6), (1.01, 0.02)])
+def test_of_two_that_tie_neither_is_faster_by_the_inverse_ratio(
+    ratio: float, half_width: float
+) -> None:
+    pair = PairRatio(ratio, half_width)
+    assert (pair.outcome, pair.inverse.outcome) == (Outcome.TIED, Outcome.TIED)
+    assert PairRatio(ratio, 0.005).inverse.outcome is not PairRatio(ratio, 0.005).outcome
 
 
 LIE = {"claimed_ns": 2_800.0, "time_ns": 2_800.0, "bound_ns": 5_870.0, "resolution_ns": 4_140.0}

@@ -77,6 +77,19 @@ def test_a_time_without_the_ratio_by_which_it_ranks_says_what_happened() -> None
     assert note.startswith(f"benchmark 1; benchmark 3: {words}")
 
 
+def test_a_time_within_its_own_resolution_says_that_the_clock_may_have_missed_as_much() -> None:
+    changes = {"resolution_ns": 563_000.0}
+    short = make_case(
+        CaseKind.BENCHMARK, measurement=make_measurement(1e3).model_copy(update=changes)
+    )
+    (note,) = _notes(short)
+    assert note == (
+        "size: 1024: too short here: the judge's clock measured 1.00 µs, and may have missed "
+        "563 µs. The result is kept and is no failure, but is not ranked; submit again when the "
+        "runner's machine is less busy"
+    )
+
+
 def test_a_time_that_is_hardly_too_noisy_does_not_read_as_if_it_could_be_ranked() -> None:
     (note,) = _notes(make_case(CaseKind.BENCHMARK, measurement=make_measurement(1e6, 0.152e6)))
     assert "varies by 16%, and a rank needs 15% or less" in note

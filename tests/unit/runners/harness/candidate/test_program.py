@@ -4,6 +4,7 @@ import os
 import socket
 import tarfile
 import threading
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -153,6 +154,22 @@ def test_scalars_come_with_the_word_to_go(judge: Judge) -> None:
     assert str(given) == str([value])
 
 
+def test_an_input_of_another_structure_comes_with_the_word_to_go(judge: Judge) -> None:
+    value = [torch.ones(2), {"n": 3}]
+    given: list[object] = []
+    judge.candidate.kernel = given.append
+    node = lay_out(value).node
+    whole = CandidateRequest(operation=Operation.RUN, value=node)
+    order, frame = scalars.withheld(whole, (), ScalarNode())
+    judge.arena.write(node, value)
+    judge.line.sendall(frame)
+
+    judge.answer(order)
+
+    assert order.value is None
+    assert str(given) == str([value])
+
+
 def test_an_echo_waits_for_its_turn_and_answers_without_an_input(judge: Judge) -> None:
     judge.candidate.kernel = lambda _: pytest.fail("called")
     judge.line.sendall(GO_FRAME)
@@ -177,7 +194,33 @@ def test_the_trusted_reader_gives_the_last_input_back(judge: Judge) -> None:
     assert reply.status is Status.DONE
     assert reply.output is not None
     assert judge.candidate.kept[0].shape == INPUT[1].shape
-    assert program.touch(5, 1) == 5
+
+
+def test_the_trusted_reader_answers_shortly_to_an_input_without_tensors(judge: Judge) -> None:
+    """It gave the whole list back, and what describing it took was subtracted from every time."""
+    reply = judge.ask(Operation.TOUCH, list(range(2000)))
+
+    assert reply.status is Status.DONE
+    assert reply.output == ScalarNode(value=0)
+
+
+def test_filling_in_scalars_counts_as_wall_time_of_the_kernel_but_not_as_its_cpu_time(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def filled(*_: object) -> object:
+        end = time.process_time_ns() + 20_000_000
+        while time.process_time_ns() < end:
+            pass
+        return INPUT
+
+    monkeypatch.setattr(scalars, "filled", filled)
+    node = lay_out((*INPUT, 5)).node
+    order, frame = scalars.withheld(CandidateRequest(operation=Operation.TOUCH, value=node), ())
+    judge.line.sendall(frame)
+
+    reply = judge.answer(order)
+
+    assert reply.claimed_ns >= 20_000_000 > reply.claimed_cpu_ns
 
 
 def test_the_trusted_reader_reads_every_tensor_of_the_input(

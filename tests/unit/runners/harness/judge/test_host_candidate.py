@@ -1,4 +1,5 @@
 import os
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.builds import Builds
-from runners.harness.protocol.channel import CandidateReply, Operation, Status
+from runners.harness.protocol.channel import CandidateReply, Exchange, Operation, Status
 from runners.harness.protocol.values import (
     FloatNode,
     Node,
@@ -23,6 +24,7 @@ from runners.harness.protocol.values import (
     tensors,
 )
 from runners.harness.supervision import process
+from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORTED, make_judging
 from tests.unit.runners.harness.conftest import Sit
@@ -59,6 +61,32 @@ def test_the_judge_gets_a_copy_of_its_own(sit: Sit) -> None:
 
     assert isinstance(output, torch.Tensor)
     assert output.tolist() == [1.0, 2.0, 3.0]  # the candidate has ended by now
+
+
+def test_a_request_tells_the_structure_only_if_it_is_that_of_calibration(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[bytes] = []
+    call = CandidateHandle.call
+
+    def calling(
+        self: CandidateHandle, order: bytes, deadline: Deadline, go: Callable[[], bytes]
+    ) -> Exchange:
+        sent.append(order)
+        return call(self, order, deadline, go)
+
+    monkeypatch.setattr(CandidateHandle, "call", calling)
+    shorter = (torch.tensor([2.0, 1.0]), torch.zeros(2))
+    limit = Deadline.after(10)
+    with fresh_candidate(sit(make_judging(SORTED)), ROOM, None) as candidate:
+        candidate.build(limit)
+        candidate.call(Operation.RUN, INPUT, None, limit)
+        found = candidate.fetch(
+            candidate.call(Operation.RUN, shorter, None, limit).reply, None, limit
+        )
+
+    assert [b"shape" in order for order in sent] == [True, False]
+    assert found.tolist() == [1.0, 2.0]
 
 
 def test_the_caches_are_flushed_while_the_candidate_is_frozen(

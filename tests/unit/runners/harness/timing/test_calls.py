@@ -13,10 +13,11 @@ from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.protocol import channel, values
 from runners.harness.timing import calls, stop_rule
-from runners.harness.timing.rounds import Round
+from runners.harness.timing.rounds import CALM_LEAST, Round
 from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORT, SORTED, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
+from tests.unit.runners.harness.timed import make_round
 from tests.unit.runners.harness.watches import measured, watch
 
 MS = 1e6
@@ -114,6 +115,21 @@ def test_a_time_without_a_ratio_says_so_if_the_submission_left_the_reference_no_
     assert found.rounds == 1
     assert found.vs_reference is None
     assert found.reference_missed
+
+
+def test_a_time_without_a_ratio_says_so_if_the_reference_takes_no_time_that_can_be_measured(
+    sit: Sit,
+) -> None:
+    """The time ranked as it was: for an input of 1,500 numbers, 1.0 us for any kernel."""
+    timer = watch(sit, rounds=POLICY).reference
+    rounds = [make_round(on_gpu=False) for _ in range(5)]
+    for each in rounds:
+        each.reference_windows = [each.overhead] * CALM_LEAST
+
+    assert timer.missed(rounds)
+    for each in rounds:
+        each.reference_windows = [each.overhead + MS] * CALM_LEAST
+    assert not timer.missed(rounds)
 
 
 def test_no_ratio_is_missed_where_a_single_round_is_wanted(sit: Sit) -> None:

@@ -3,6 +3,7 @@ from statistics import fmean, median
 
 import pytest
 
+from runners.contract.comparison import Ratio
 from runners.contract.evaluation import StopReason
 from runners.contract.verdict import Verdict
 from runners.harness.timing.clocks import (
@@ -25,6 +26,7 @@ from runners.harness.timing.clocks import (
     measurement,
     publishes_claims,
     resolution,
+    with_unseen,
 )
 from runners.harness.timing.cpu_times import FLOOR_NS
 from runners.harness.timing.intervals import t_quantile
@@ -497,3 +499,9 @@ def test_who_refuses_trains_counts_with_what_its_windows_could_hide() -> None:
     for each in longer:
         each.could_train = True
     assert host_interval(longer).centre == pytest.approx(30 * US)
+
+
+def test_on_a_gpu_a_comparison_has_nothing_unseen() -> None:
+    rounds = [make_round() for _ in range(2)]
+    found = Ratio(ratio=0.5, half_width=0.1, rounds=2)
+    assert with_unseen(found, rounds, rounds) == found

@@ -406,6 +406,31 @@ def test_a_slower_run_that_alone_lacks_time_for_more_pairs_is_not_tied(
     assert timer._ratio().rounds == PAIRS_LEAST
 
 
+def host_rounds(time_us: float, skippable_us: float) -> list[Round]:
+    """Five rounds on the CPU, whose windows can hide so much."""
+    found = [make_round(time_us * 1e3 + 1e5, 1e5, noise=1.0, on_gpu=False) for _ in range(5)]
+    for each in found:
+        each.calibration_cpu_ns = [skippable_us * 1e3]
+    return found
+
+
+@pytest.mark.parametrize(("skippable_us", "tied"), [(119.0, False), (121.0, True)])
+@pytest.mark.parametrize("late", [False, True])
+def test_two_that_differ_by_less_than_a_window_on_the_cpu_can_hide_are_tied(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, skippable_us: float, *, tied: bool, late: bool
+) -> None:
+    """A loop of its own won by a ratio of 0.38 with a half-width of 0.03."""
+    one, other = (host_rounds(each, skippable_us) for each in (80.0, 200.0))
+    for ours, theirs, ratio in ((one, other, 0.4), (other, one, 2.5)):
+        timer = told_rounds(sit, monkeypatch, ours, theirs)
+        assert timer._alternate(None, lambda _: None) is StopReason.PRECISE  # type: ignore[arg-type]
+        timer.late = [timer.ours if ratio > 1 else timer.theirs] if late else []
+        found = timer._ratio()
+        assert found.ratio == pytest.approx(ratio)
+        assert found.is_tie == tied
+        assert found.unseen == pytest.approx(skippable_us / (200.0 if ratio < 1 else 80.0))
+
+
 def test_a_time_that_needs_an_audit_gets_more_pairs(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
