@@ -162,7 +162,8 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
 _CLONE_PARENT, _CLONE_FILES, _CLONE_THREAD = 0x8000, 0x400, 0x10000
-_F_SETFL, _F_SETSIG, _F_SETLEASE, _F_NOTIFY, _O_ASYNC = 4, 10, 1024, 1026, 0x2000
+_F_SETFL, _F_SETSIG, _F_SETLEASE, _F_NOTIFY, _F_SET_RW_HINT = 4, 10, 1024, 1026, 1036
+_O_ASYNC = 0x2000
 _NOT_EXCLUSIVE = 0xFFFFFFF1
 """All bits except LOCK_EX, LOCK_UN and LOCK_NB: with one of these, `flock` sets a shared lock.
 A file can have any number of shared locks."""
@@ -246,12 +247,13 @@ def _restrict_socket_options(number: int) -> list[Instruction]:
 
 
 def _restrict_descriptors(lock: int) -> list[Instruction]:
-    """Refuse leases and signals by `fcntl`; answer `lock` to locks on parts of files.
+    """Refuse leases, signals and hints by `fcntl`; answer `lock` to locks on parts of files.
 
     A process that opens a leased file, such as another slot that starts, waits for up to 45 s.
     For each close Linux walks the list of those who wait for signals about that folder or device.
+    An old Linux keeps hints of anyone about any file; a later candidate could read them as numbers.
     """
-    refused = (_F_SETSIG, _F_SETLEASE, _F_NOTIFY)
+    refused = (_F_SETSIG, _F_SETLEASE, _F_NOTIFY, _F_SET_RW_HINT)
     answers = [step for each in refused for step in _refuse(each, errno.EPERM)]
     for each in (_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW):
         answers += [(_IF_EQUAL, 0, 1, each), (_RETURN, 0, 0, lock)]

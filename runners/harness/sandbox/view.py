@@ -142,6 +142,7 @@ class _Source:
     path: str
     descriptor: int
     read_only: bool
+    """Whether it cannot be changed. A device can then be written, but its times cannot be set."""
 
     def show(self, root: str) -> None:
         target = Path(root + self.path)
@@ -160,14 +161,13 @@ def _sources(*, gpu: bool) -> tuple[list[_Source], dict[str, str]]:
     links = {path: str(Path(path).readlink()) for path in SYSTEM if Path(path).is_symlink()}
     shown = [path for path in SYSTEM if path not in links and Path(path).is_dir()]
     shown += [*interpreter(), "/sys"]
-    writable = ["/proc", *devices(gpu=gpu)]
     opened = []
-    for path in (*shown, *writable):
+    for path in (*shown, "/proc", *devices(gpu=gpu)):
         try:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except (FileNotFoundError, PermissionError):
             continue
-        opened.append(_Source(path, descriptor, path in shown))
+        opened.append(_Source(path, descriptor, path != "/proc"))
     return opened, links
 
 

@@ -142,17 +142,23 @@ def own_value(timed: Round) -> float:
 
 
 def with_unseen(found: Ratio, ours: list[Round], theirs: list[Round]) -> Ratio:
-    """Return a ratio of two kernels on the CPU with what the windows of the faster one could hide.
+    """Return a ratio of two kernels with what the windows of the faster one could hide.
 
     Only work of the kernel that looks faster can make them look further apart than they are. So the
-    two are tied if their times differ by no more than that, whichever of them it is.
+    two are tied if their times differ by no more than that, whichever of them it is. On a GPU that
+    is so for short kernels of a task without trains; otherwise `own_value` has it.
     """
     faster = ours if found.ratio < 1 else theirs
-    if _on_gpu(faster):
-        return found
-    hidden_ns = fmean(each.skippable for each in faster)
+    hidden_ns = fmean(_unseen(each) for each in faster)
     unseen = hidden_ns / log_interval([own_value(each) for each in theirs]).centre
     return found.model_copy(update={"half_width": found.half_width + unseen, "unseen": unseen})
+
+
+def _unseen(timed: Round) -> float:
+    if not timed.on_gpu:
+        return timed.skippable
+    short = own_value(timed) < SHORT_NS and timed.trains is None
+    return HIDDEN_NS if short and not timed.could_train else 0.0
 
 
 def host_interval(rounds: list[Round]) -> Interval:

@@ -111,10 +111,12 @@ def test_clone_is_refused_exactly_for_a_namespace_a_sibling_or_shared_descriptor
 @given(command=st.integers(0, 2**32 - 1))
 @example(command=1024)
 @example(command=1026)
-def test_no_descriptor_may_send_signals_or_get_a_lease(machine: str, command: int) -> None:
+@example(command=1036)
+def test_no_descriptor_may_send_signals_or_get_a_lease_or_hint(machine: str, command: int) -> None:
     number = {"x86_64": 72, "aarch64": 25}[machine]
-    f_setsig, f_setlease, f_notify, locks = 10, 1024, 1026, (6, 7, 37, 38)
-    expected = REFUSED | errno.EPERM if command in (f_setsig, f_setlease, f_notify) else ALLOW
+    f_setsig, f_setlease, f_notify, f_set_rw_hint, locks = 10, 1024, 1026, 1036, (6, 7, 37, 38)
+    refused = (f_setsig, f_setlease, f_notify, f_set_rw_hint)
+    expected = REFUSED | errno.EPERM if command in refused else ALLOW
     assert command in locks or verdict(machine, number, 3, command) == expected
 
 

@@ -346,6 +346,22 @@ except OSError as error:
     assert confined(script).said == "EROFS"
 
 
+def test_a_device_can_be_written_but_not_touched(confined: Confined) -> None:
+    """All sandboxes of the machine show the same devices, and could read their times."""
+    script = """
+import errno, os
+said = []
+for name in ("null", "zero", "full", "random", "urandom", "tty"):
+    try:
+        os.utime(f"/dev/{name}")
+    except OSError as error:
+        said.append(errno.errorcode[error.errno])
+with open("/dev/null", "w") as null, open("/dev/zero", "rb") as zero:
+    said.append(null.write("x") + len(zero.read(1)) + os.system("echo x > /dev/null"))
+"""
+    assert confined(script).said == ["EROFS"] * 6 + [2]
+
+
 def test_the_machines_counts_of_files_and_names_are_hidden(confined: Confined) -> None:
     """A candidate could tell the next one a number by how many names without files it looks up."""
     script = """

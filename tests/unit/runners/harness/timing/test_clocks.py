@@ -501,7 +501,17 @@ def test_who_refuses_trains_counts_with_what_its_windows_could_hide() -> None:
     assert host_interval(longer).centre == pytest.approx(30 * US)
 
 
-def test_on_a_gpu_a_comparison_has_nothing_unseen() -> None:
-    rounds = [make_round() for _ in range(2)]
-    found = Ratio(ratio=0.5, half_width=0.1, rounds=2)
-    assert with_unseen(found, rounds, rounds) == found
+@pytest.mark.parametrize(
+    ("time_ns", "could_train", "unseen"),
+    [(20_000.0, False, HIDDEN_NS / 20_000), (20_000.0, True, 0.0), (1.0 * MS, False, 0.0)],
+)
+def test_on_a_gpu_a_comparison_of_short_kernels_without_trains_has_what_windows_can_hide(
+    time_ns: float, unseen: float, *, could_train: bool
+) -> None:
+    rounds = [make_round(window=time_ns + 0.1 * MS) for _ in range(2)]
+    for each in rounds:
+        each.could_train = could_train
+    assert rounds[0].bound == pytest.approx(time_ns)
+    found = Ratio(ratio=0.9, half_width=0.01, rounds=2)
+    seen = with_unseen(found, rounds, rounds)
+    assert (seen.unseen, seen.half_width) == pytest.approx((unseen, 0.01 + unseen), abs=1e-3)
