@@ -88,7 +88,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
         exchange = self._run(order, deadline)
         self.buffers.check_free_memory()
         late = exchange.late or (self.ahead and hosted)
-        return replace(exchange, late=late, in_rooms=not ahead)
+        window_ns = exchange.window_ns - self.answer.further_capture_ns
+        return replace(exchange, window_ns=window_ns, late=late, in_rooms=not ahead)
 
     def _fitting_plan(self, value: object) -> Plan:
         plan = self._plan(value)
@@ -118,6 +119,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
             self._replace_staged(order, value)
         exchange = self._run(order, deadline)
         self.staged = (value, expected)
+        if not self.told:
+            self.answer.time_usual_capture()
         return exchange
 
     def _order(

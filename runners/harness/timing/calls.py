@@ -175,6 +175,7 @@ class WorkloadCalls:
 
     def _calibrated(self, candidate: HostCandidate, *, waiting: bool) -> channel.Exchange:
         self._take_precedence()
+        candidate.told = not self.varies
         return candidate.call(
             channel.Operation.TOUCH,
             self.calibration_input,
