@@ -311,14 +311,19 @@ class DeviceCandidate(host_candidate.HostCandidate):
 
 @contextmanager
 def device_start(
-    session: EvaluationSession, plan: Plan, expected: values.Node | None, places: int = 0
+    session: EvaluationSession,
+    plan: Plan,
+    expected: values.Node | None,
+    places: int = 0,
+    *,
+    varies: bool = False,
 ) -> Iterator[Callable[[], DeviceCandidate]]:
     """Start a fresh candidate on the GPU; yield a function that waits until it is ready.
 
-    `places` is its number of places for trains.
+    `places` is its number of places for trains. Device code allocates nothing and needs no pool.
     """
     with session.record_duration("memory"):
-        pooled = session.launching is None
+        pooled = session.launching is None and (varies or expected is not None)
         buffers = Buffers.create(plan, expected, pooled=pooled, places=places)
     fds = [buffers.memory.fd, buffers.words.fd]
     shared = channel.DeviceFds(

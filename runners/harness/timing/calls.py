@@ -236,7 +236,8 @@ class WorkloadCalls:
         larger = plan.device_size > self.plan.device_size
         unlike = self.trains.places > 0 and (varies or plan.node != self.plan.node)
         if varies:
-            self.varies, self.pool.expected = True, None
+            self.varies = self.pool.varies = True
+            self.pool.expected = None
         if larger:
             self.plan = replace(self.plan, device_size=ROOM * plan.device_size)
             self.pool.plan = self.plan
