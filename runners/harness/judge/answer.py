@@ -217,7 +217,8 @@ class Answer:
         self.usual_capture_ns = self._capture_ns(self.capture_times)
 
     def _capture_ns(self, times: CaptureTimes) -> float:
-        return times.total(own.numel() for own, _ in self._pairs())
+        rooms = () if self.room is None else on_device(self.room)
+        return times.total(room.reach for room in rooms if room.reach)
 
     @property
     def further_capture_ns(self) -> float:

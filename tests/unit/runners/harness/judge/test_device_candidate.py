@@ -727,8 +727,12 @@ def test_a_window_counts_as_if_the_output_were_as_large_as_that_of_calibration(
     small = place(0, shape=(3,), stride=(1,))
     told = both(flat(landed(OUTPUT_AT)), flat(landed(OUTPUT_AT + 8192)))
     wide_seat.ahead = ahead
-    for _ in range(2):
-        assert play(None, Operation.TOUCH, expected=both(small, small)).window_ns == 1.0
+    nothing = place(0, shape=(0, 3), stride=(3, 1))
+    for late in (False, True):  # a late call of calibration has an output of the same size
+        calibrated = play(
+            None, Operation.TOUCH, expected=both(small, small, nothing, HOSTED), late=late
+        )
+        assert calibrated.window_ns == 1.0
 
     exchange = play(told, expected=both(EXPECTED, EXPECTED), last=told)
 
