@@ -162,13 +162,12 @@ class GpuEndpoint:
             return None  # describing it takes time, which would count as the kernel's
 
         def delivered(tensor: torch.Tensor) -> torch.Tensor:
-            if laid_out:
-                return laid_out(tensor)
             room = next(rooms, None)
-            in_place = order.ahead and self._is_capturable(tensor, room)
+            fits = order.lays_out or _fits(tensor, room)
+            in_place = order.ahead and fits and self._is_capturable(tensor)
             if in_place and taken.add(tensor.data_ptr(), arena.reach(tensor)):
                 return tensor
-            return self._copied(tensor, room)
+            return laid_out(tensor) if laid_out else self._copied(tensor, room)
 
         return described(output, delivered)
 
@@ -225,15 +224,15 @@ class GpuEndpoint:
         values.bits(copied).copy_(given)
         return copied
 
-    def _is_capturable(self, tensor: torch.Tensor, room: values.TensorNode | None) -> bool:
+    def _is_capturable(self, tensor: torch.Tensor) -> bool:
         """Whether the judge can capture the tensor in place."""
-        fits = room is not None and _fits(tensor, room)
-        if self.remote or room is None or not fits or tensor.is_conj() or tensor.is_neg():
+        plain = tensor.layout is torch.strided and tensor.device.type == "cuda"
+        if self.remote or not plain or tensor.is_conj() or tensor.is_neg():
             return False
-        offset, size = tensor.data_ptr() - self.memory.address, arena.reach(tensor)
-        within = 0 <= offset <= self.shared.size - size
+        offset = tensor.data_ptr() - self.memory.address
+        within = 0 <= offset <= self.shared.size - arena.reach(tensor)
         dense = torch.ops.aten.is_non_overlapping_and_dense(tensor)
-        return within and dense and size == room.reach and offset % tensor.element_size() == 0
+        return within and dense and offset % tensor.element_size() == 0
 
     def calibration_kernel(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
         """Return the calibration kernel, which reads the input and fills the output's bytes.
@@ -326,7 +325,9 @@ def _event() -> torch.cuda.Event:
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 
-def _fits(tensor: torch.Tensor, room: values.TensorNode) -> bool:
+def _fits(tensor: torch.Tensor, room: values.TensorNode | None) -> bool:
+    if room is None:
+        return False
     same = tuple(tensor.shape) == room.shape and str(tensor.dtype) == f"torch.{room.dtype}"
     plain = tensor.layout is torch.strided
     return same and plain and room.device == tensor.device.type == "cuda"

@@ -139,15 +139,14 @@ class Buffers:
     ) -> Self:
         """Allocate buffers for inputs like `plan` and outputs like `expected`.
 
-        Device code allocates nothing, so it needs no pool: `pooled` is False. `places` is the
-        number of places for trains; pinned host memory has none.
+        Without a pool, `pooled` is False. `places` is the number of places for trains; pinned host
+        memory has none.
         """
-        usual_bytes = max(2 * plan.device_size + SPARE, plan.output_size)
-        output_bytes = usual_bytes if expected is None else device_bytes(expected)
+        output_bytes = room_for_output(plan, expected)
         output_at = aligned(max(1, plan.device_size))
         pool_at = output_at + aligned(max(1, output_bytes))
         (memory, words), pool = share(
-            pool_at, pool_size(expected if pooled else None, output_bytes, places), places * pool_at
+            pool_at, pool_size(output_bytes, places) if pooled else 0, places * pool_at
         )
         staging = torch.zeros(output_at, dtype=torch.uint8, device="cuda")  # gaps are copied too
         buffers = cls(
@@ -211,15 +210,19 @@ def is_held_by_others() -> bool:
     return free + torch.cuda.memory_reserved() < whole // 4
 
 
-def pool_size(expected: values.Node | None, output_bytes: int, places: int) -> int:
+def room_for_output(plan: Plan, expected: values.Node | None) -> int:
+    """Bytes for outputs like `expected` or, if that is None, of any structure."""
+    usual = max(2 * plan.device_size + SPARE, plan.output_size)
+    return usual if expected is None else device_bytes(expected)
+
+
+def pool_size(output_bytes: int, places: int) -> int:
     """Bytes for the kernel's own allocations, including its output; 0 if memory is scarce.
 
     All outputs of a train exist at the same time, one for each of its places. The pool is much
     larger than them, because torch requests segments of up to 20 MiB even for small tensors, and
     the kernel allocates scratch memory too.
     """
-    if expected is None:
-        return 0
     size = aligned((4 + places) * output_bytes + POOL_SPARE)
     return size if size < torch.cuda.mem_get_info()[0] // 8 else 0
 
@@ -230,9 +233,14 @@ def max_spares() -> int:
     return free // 8 // CONTEXT_BYTES
 
 
-def max_parallel_candidates(plan: Plan, expected: values.Node | None, places: int = 0) -> int:
-    """How many candidates may exist at once without filling the GPU's memory."""
-    output_bytes = 0 if expected is None else device_bytes(expected)
+def max_parallel_candidates(
+    plan: Plan, expected: values.Node | None, places: int = 0, *, varies: bool = False
+) -> int:
+    """How many candidates may exist at once without filling the GPU's memory.
+
+    `varies` is whether they have a pool although no structure of the outputs is `expected`.
+    """
+    output_bytes = room_for_output(plan, expected) if varies or expected is not None else 0
     candidate_bytes = CONTEXT_BYTES + plan.device_size + 5 * output_bytes + POOL_SPARE
     candidate_bytes += places * (plan.device_size + 2 * output_bytes)
     free, _ = torch.cuda.mem_get_info()

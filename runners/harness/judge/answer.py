@@ -14,6 +14,7 @@ import torch
 from runners.contract.verdict import Verdict
 from runners.harness.gpu.buffers import Buffers, Withheld, device_bytes, on_device, replan
 from runners.harness.gpu.memory import typed_view
+from runners.harness.judge.capture_times import CaptureTimes
 from runners.harness.judge.checks import (
     difference,
     fills_its_span,
@@ -82,6 +83,10 @@ class Answer:
         """The poison of all memory for outputs; None if only the output's memory is poisoned."""
         self.taken: list[torch.Tensor] = []
         """The judge's copies of this output's host tensors."""
+        self.capture_times: CaptureTimes | None = None
+        """The times of copies of outputs by their size; None unless they differ in size."""
+        self.usual_capture_ns = 0.0
+        """The time of the copy of the calibration kernel's output."""
 
     def expect(self, expected: values.Node | None, *, told: bool = True) -> None:
         """Discard the last output and expect one of this structure; None if it is unknown.
@@ -201,6 +206,25 @@ class Answer:
         """Queue the copies of the outputs on the GPU."""
         for own, there in self._pairs():
             own.copy_(there)
+
+    def time_usual_capture(self) -> None:
+        """Learn how long copies take, this output's as the usual one.
+
+        Only for the calibration kernel's output, before any submitted code runs.
+        """
+        if self.capture_times is None:
+            self.capture_times = CaptureTimes.measure(self.buffers, self.captured)
+        self.usual_capture_ns = self._capture_ns(self.capture_times)
+
+    def _capture_ns(self, times: CaptureTimes) -> float:
+        rooms = () if self.room is None else on_device(self.room)
+        return times.total(room.reach for room in rooms if room.reach)
+
+    @property
+    def further_capture_ns(self) -> float:
+        """By how much the copy of this output takes longer than the usual one, if that is known."""
+        times = self.capture_times
+        return 0.0 if times is None else self._capture_ns(times) - self.usual_capture_ns
 
     def refuse_across(self, inputs: Iterable[values.TensorNode], shift: int) -> None:
         """Refuse an output that overlaps the memory of the inputs, but is not within one of them.

@@ -88,7 +88,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
         exchange = self._run(order, deadline)
         self.buffers.check_free_memory()
         late = exchange.late or (self.ahead and hosted)
-        return replace(exchange, late=late, in_rooms=not ahead)
+        window_ns = exchange.window_ns - self.answer.further_capture_ns
+        return replace(exchange, window_ns=window_ns, late=late, in_rooms=not ahead)
 
     @property
     def _known(self) -> Sequence[object] | None:
@@ -127,6 +128,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
             self._replace_staged(order, value)
         exchange = self._run(order, deadline)
         self.staged = (value, expected)
+        if not self.told:
+            self.answer.time_usual_capture()
         return exchange
 
     def _order(
@@ -319,14 +322,19 @@ class DeviceCandidate(host_candidate.HostCandidate):
 
 @contextmanager
 def device_start(
-    session: EvaluationSession, plan: Plan, expected: values.Node | None, places: int = 0
+    session: EvaluationSession,
+    plan: Plan,
+    expected: values.Node | None,
+    places: int = 0,
+    *,
+    varies: bool = False,
 ) -> Iterator[Callable[[], DeviceCandidate]]:
     """Start a fresh candidate on the GPU; yield a function that waits until it is ready.
 
-    `places` is its number of places for trains.
+    `places` is its number of places for trains. Device code allocates nothing and needs no pool.
     """
     with session.record_duration("memory"):
-        pooled = session.launching is None
+        pooled = session.launching is None and (varies or expected is not None)
         buffers = Buffers.create(plan, expected, pooled=pooled, places=places)
     fds = [buffers.memory.fd, buffers.words.fd]
     shared = channel.DeviceFds(

@@ -27,6 +27,8 @@ class CandidatePool:
         self.session = session
         self.plan = plan
         self.expected = expected
+        self.varies = False
+        """Whether the structure of outputs is not `expected` because it depends on the input."""
         self.places = 0
         """How many places for trains each candidate has."""
         self.starting: deque[tuple[ExitStack, Callable[[], HostCandidate]]] = deque()
@@ -36,7 +38,8 @@ class CandidatePool:
     def begin(self, count: int) -> None:
         """Start candidates, without waiting, up to `count` in all or what fits into GPU memory."""
         if self.session.on_gpu and count > 1:
-            count = min(count, max_parallel_candidates(self.plan, self.expected, self.places))
+            sizes = self.plan, self.expected, self.places
+            count = min(count, max_parallel_candidates(*sizes, varies=self.varies))
         with ExitStack() as failed:
             existing = len(self.waiting) + len(self.starting)
             stacks = [failed.enter_context(ExitStack()) for _ in range(existing, count)]
@@ -56,7 +59,8 @@ class CandidatePool:
 
     def _start(self) -> AbstractContextManager[Callable[[], HostCandidate]]:
         if self.session.on_gpu:
-            return device_start(self.session, self.plan, self.expected, self.places)
+            sizes = self.plan, self.expected, self.places
+            return device_start(self.session, *sizes, varies=self.varies)
         return host_start(self.session, self.plan)
 
     @contextmanager

@@ -181,6 +181,7 @@ class WorkloadCalls:
 
     def _calibrated(self, candidate: HostCandidate, *, waiting: bool) -> channel.Exchange:
         self._take_precedence()
+        candidate.told = not self.varies
         return candidate.call(
             channel.Operation.TOUCH,
             self.calibration_input,
@@ -245,7 +246,8 @@ class WorkloadCalls:
         if unusual:
             self.withholds = True
         if varies:
-            self.varies, self.pool.expected = True, None
+            self.varies = self.pool.varies = True
+            self.pool.expected = None
         if larger:
             self.plan = replace(self.plan, device_size=ROOM * plan.device_size)
             self.pool.plan = self.plan

@@ -74,8 +74,10 @@ def without_gpu(monkeypatch: pytest.MonkeyPatch, timed: Round) -> Any:  # noqa: 
 
 def candidates_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a session that is said to be on a GPU take seats on the CPU."""
-    monkeypatch.setattr(pool, "device_start", lambda session, room, *_: host_start(session, room))
-    monkeypatch.setattr(pool, "max_parallel_candidates", lambda *_: 8)
+    monkeypatch.setattr(
+        pool, "device_start", lambda session, room, *_, **__: host_start(session, room)
+    )
+    monkeypatch.setattr(pool, "max_parallel_candidates", lambda *_, **__: 8)
 
 
 def speak_as_on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import mmap
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -262,6 +262,21 @@ def test_without_rooms_a_single_tensor_is_copied_before_anything_is_described(
     order = CandidateRequest(operation=Operation.RUN, value=value, lays_out=True)
     guest.call(lambda _: output, order, lambda *_: pytest.fail("described"), lambda _: None)
     assert torch.equal(lying(guest, OUTPUT_AT, (2, 1)), VALUES[:, :1])
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_without_rooms_what_lies_in_shared_memory_is_captured_there_if_it_is_described_before(
+    *, guest: GpuEndpoint, ahead: bool
+) -> None:
+    """As with rooms; else a kernel that finds its place would spare a copy that others make."""
+    one, overlapping = lying(guest, POOL_AT), lying(guest, POOL_AT + 4)
+    order: Any = SimpleNamespace(ahead=ahead, rooms=(), lays_out=True)
+    describe: Any = lambda output, placed: [placed(each) for each in output]  # noqa: E731
+    found = cast("Any", guest._deliver([one, overlapping], order, describe))
+
+    copied = found[1] if ahead else found[0]
+    assert (found[0] is one) is ahead
+    assert copied.data_ptr() == guest.memory.address + OUTPUT_AT
 
 
 def lay_out_on_gpu(*tensors: torch.Tensor) -> list[TensorNode]:

@@ -109,19 +109,18 @@ def test_a_pool_holds_four_outputs_and_what_torch_takes_beside_them(
 ) -> None:
     free(monkeypatch, 1 << 40)
 
-    assert pool_size(laid_out(1), 100 * MIB, 0) == 400 * MIB + POOL_SPARE
-    assert pool_size(laid_out(1), 1, 0) == POOL_SPARE + SEGMENT_BYTES
-    assert pool_size(laid_out(1), 2 * MIB, 32) == 72 * MIB + POOL_SPARE
+    assert pool_size(100 * MIB, 0) == 400 * MIB + POOL_SPARE
+    assert pool_size(1, 0) == POOL_SPARE + SEGMENT_BYTES
+    assert pool_size(2 * MIB, 32) == 72 * MIB + POOL_SPARE
 
 
-def test_where_room_is_scarce_or_no_output_is_known_there_is_no_pool(
+def test_where_room_is_scarce_there_is_no_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     free(monkeypatch, 8 * POOL_SPARE)
-    assert pool_size(laid_out(1), 1, 0) == 0
+    assert pool_size(1, 0) == 0
     free(monkeypatch, 16 * POOL_SPARE)
-    assert pool_size(laid_out(1), 1, 0) > 0
-    assert pool_size(None, 1, 0) == 0
+    assert pool_size(1, 0) > 0
 
 
 def test_those_who_start_at_once_fill_half_of_the_free_memory_at_most(
@@ -134,6 +133,8 @@ def test_those_who_start_at_once_fill_half_of_the_free_memory_at_most(
 
     assert max_parallel_candidates(room, None) == 5
     assert max_parallel_candidates(room, large) == 10 * small // 2 // (small + 5 * 200 * MIB)
+    any_output = CONTEXT_BYTES + 300 * MIB + POOL_SPARE + 5 * (600 * MIB + SPARE)
+    assert max_parallel_candidates(room, None, varies=True) == 10 * small // 2 // any_output
     free(monkeypatch, MIB)
     assert max_parallel_candidates(room, None) == 1
 
@@ -217,17 +218,24 @@ def test_there_are_no_places_for_what_lies_on_the_host_or_is_unknown(
         (laid_out(4 * MIB), 2 * SPARE, 4 * MIB),
     ],
 )
+@pytest.mark.parametrize("pooled", [True, False])
 def test_outputs_of_any_structure_have_room_for_the_largest_that_is_known(
-    monkeypatch: pytest.MonkeyPatch, told: Node | None, output_size: int, room: int
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    told: Node | None,
+    output_size: int,
+    room: int,
+    pooled: bool,
 ) -> None:
     class SharedError(Exception):
         pass
 
-    def share(fixed: int, *_: int) -> None:
+    def share(fixed: int, pool: int, _: int) -> None:
         assert fixed == MIB * 2 + room
+        assert pool == (4 * room + POOL_SPARE if pooled else 0)
         raise SharedError
 
     free(monkeypatch, 1 << 40)
     monkeypatch.setattr(buffers, "share", share)
     with pytest.raises(SharedError):
-        Buffers.create(Plan(ScalarNode(), 0, MIB, output_size), told)
+        Buffers.create(Plan(ScalarNode(), 0, MIB, output_size), told, pooled=pooled)

@@ -18,6 +18,7 @@ from runners.harness.gpu.buffers import LINE_BYTES, Buffers, Withheld
 from runners.harness.gpu.handover import HandoverCall
 from runners.harness.judge import device_candidate
 from runners.harness.judge.answer import POISONS, Answer, Place
+from runners.harness.judge.capture_times import CaptureTimes
 from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate
 from runners.harness.judge.launches import GUARD
 from runners.harness.protocol.arena import ALIGNMENT
@@ -199,6 +200,7 @@ def device_seat(
     answer: Answer = object.__new__(Answer)
     answer.buffers, answer.base, answer.remote = cast("Buffers", shared), BASE, False
     answer.output_at = OUTPUT_AT
+    answer.capture_times = None
     answer.captured = torch.zeros(POOL_AT - OUTPUT_AT, dtype=torch.uint8)
     for name, value in {
         "session": SimpleNamespace(
@@ -610,8 +612,27 @@ WIDE = 1 << 16
 """Room for outputs that take whole pages."""
 
 
+LINE = CaptureTimes((10, 20), (1.0, 3.0))
+"""Copies of so many bytes take so many nanoseconds."""
+
+
 @pytest.fixture
-def wide_seat(device_seat: DeviceCandidate) -> DeviceCandidate:
+def timed_copies(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, object]]:
+    """The buffers for which copies were timed, and where these went."""
+    timed: list[tuple[object, object]] = []
+
+    def measure(of: object, captured: object) -> CaptureTimes:
+        timed.append((of, captured))
+        return LINE
+
+    monkeypatch.setattr(CaptureTimes, "measure", measure)
+    return timed
+
+
+@pytest.fixture
+def wide_seat(
+    device_seat: DeviceCandidate, timed_copies: list[tuple[object, object]]
+) -> DeviceCandidate:
     """A seat with that much room, whose candidate is not told the rooms."""
     device_seat.buffers.pool_at = OUTPUT_AT + WIDE
     device_seat.answer.captured = torch.zeros(WIDE, dtype=torch.uint8)
@@ -705,6 +726,39 @@ def test_a_truth_that_still_is_the_hidden_poison_is_wrong(
     with pytest.raises(VerdictError, match="some truths were not written") as ruling:
         wide_seat.fetch(exchange.reply, truths, Deadline.after(10))
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_a_window_counts_as_if_the_output_were_as_large_as_that_of_calibration(
+    *,
+    play: Play,
+    wide_seat: DeviceCandidate,
+    timed_copies: list[tuple[object, object]],
+    ahead: bool,
+) -> None:
+    """Otherwise outputs larger than that of a small calibration made honest claims seem too low."""
+    small = place(0, shape=(3,), stride=(1,))
+    told = both(flat(landed(OUTPUT_AT)), flat(landed(OUTPUT_AT + 8192)))
+    wide_seat.ahead = ahead
+    nothing = place(0, shape=(0, 3), stride=(3, 1))
+    for late in (False, True):  # a late call of calibration has an output of the same size
+        calibrated = play(
+            None, Operation.TOUCH, expected=both(small, small, nothing, HOSTED), late=late
+        )
+        assert calibrated.window_ns == 1.0
+
+    exchange = play(told, expected=both(EXPECTED, EXPECTED), last=told)
+
+    assert exchange.window_ns == pytest.approx(1.0 - 2 * 0.2 * (24 - 12))
+    assert timed_copies == [(wide_seat.buffers, wide_seat.answer.captured)]
+
+
+def test_where_all_outputs_have_one_size_no_copy_is_timed(
+    play: Play, device_seat: DeviceCandidate
+) -> None:
+    play(None, Operation.TOUCH)
+    assert play(flat(landed(POOL_AT))).window_ns == 1.0
+    assert device_seat.answer.capture_times is None
 
 
 def test_device_code_and_calibration_are_told_the_rooms(

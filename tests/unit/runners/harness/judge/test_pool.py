@@ -232,9 +232,21 @@ def test_on_a_gpu_no_more_start_at_once_than_it_has_room_for(
 ) -> None:
     session = sit(make_judging())
     session.on_gpu = True
-    monkeypatch.setattr(pool, "max_parallel_candidates", lambda *_: room_for)
-    monkeypatch.setattr(pool, "device_start", lambda session, room, *_: host_start(session, room))
+    told: list[bool] = []
+
+    def most(*_: object, varies: bool) -> int:
+        told.append(varies)
+        return room_for
+
+    def start(session: EvaluationSession, room: Plan, *_: object, varies: bool) -> object:
+        told.append(varies)
+        return host_start(session, room)
+
+    monkeypatch.setattr(pool, "max_parallel_candidates", most)
+    monkeypatch.setattr(pool, "device_start", start)
 
     with CandidatePool(session, ROOM, None) as candidates:
+        candidates.varies = asked > 2
         candidates.prepare(asked)
         assert len(candidates.waiting) == made
+    assert told == [asked > 2] * ((asked > 1) + made)  # whether they have memory for outputs

@@ -262,6 +262,9 @@ def test_where_the_structure_is_known_to_vary_each_call_gets_that_of_its_input(s
         stopwatch._call(candidate)
 
     assert not candidate.told
+    trusted = cast("HostCandidate", SimpleNamespace(call=lambda *_, **__: DONE))
+    stopwatch._calibrated(trusted, waiting=False)
+    assert not trusted.told
     assert seen[0] != seen[1]
 
 

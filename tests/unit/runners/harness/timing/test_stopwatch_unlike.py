@@ -89,6 +89,7 @@ def test_an_output_whose_structure_differs_only_for_a_later_input_is_timed_as_on
 
     assert begun == [timer]
     assert (timer.varies, timer.pool.expected) == (True, None)
+    assert timer.pool.varies  # so that its candidates have a pool all the same
     assert (timer.trains.places, timer.pool.places) == (0, 0)
     assert len(timer.rounds) == ROUNDS
     kept = ROUNDS * (WARM_UPS + REHEARSALS + SAMPLES)
