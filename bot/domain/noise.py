@@ -6,7 +6,7 @@ hidden from the clock could take all of it.
 
 import math
 
-from runners.contract.comparison import is_noisy
+from runners.contract.comparison import is_noisy, is_unseen
 from runners.contract.evaluation import CPU, CaseResult, Evaluation, Measurement, StopReason
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -42,13 +42,8 @@ def noise_of(measured: Measurement) -> float:
     return measured.half_width_ns / measured.time_ns
 
 
-def is_unseen(measured: Measurement) -> bool:
-    """Whether a time is no longer than what the judge's clock may miss of it."""
-    return measured.time_ns <= measured.resolution_ns
-
-
 def _noisy(found: Measurement) -> bool:
     own_rule = found.stop_reason in {StopReason.TASK, StopReason.SLOW}
     by_judge = found.claimed_ns is None and not own_rule
     noisy = is_noisy(found.time_ns, noise_of(found) * found.time_ns)
-    return by_judge and (noisy or is_unseen(found))
+    return by_judge and (noisy or is_unseen(found.time_ns, found.resolution_ns))

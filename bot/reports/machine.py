@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from bot.domain.noise import is_unseen, noise_of, too_noisy
+from bot.domain.noise import noise_of, too_noisy
 from bot.domain.status import numbered
 from bot.domain.times import show_time, speed_up_in_words
-from runners.contract.comparison import NOISY_MOST
+from runners.contract.comparison import NOISY_MOST, is_unseen
 from runners.contract.evaluation import CaseResult, Environment, Evaluation, Isolation, Measurement
 from runners.contract.launch import Compiled
 
@@ -129,13 +129,14 @@ def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
     noisy = too_noisy(evaluation)
     found = [each for each in measured_cases(evaluation) if each[1] in noisy]
     rest = [each for each in found if not each[2].reference_missed]
+    unseen = [each for each in rest if is_unseen(each[2].time_ns, each[2].resolution_ns)]
     yield from combined_line(
         [(number, case.spec, "") for number, case, each in found if each.reference_missed],
         _REFERENCE_MISSED,
         f"{{}}: {_REFERENCE_MISSED}",
     )
     yield from combined_line(
-        [(number, case.spec, _unseen(each)) for number, case, each in rest if is_unseen(each)],
+        [(number, case.spec, _unseen(each)) for number, case, each in unseen],
         "too short here: {}. The result is kept and is no failure, but is not ranked; submit again "
         "when the runner's machine is less busy",
     )
@@ -143,7 +144,7 @@ def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
         [
             (number, case.spec, _variation(noise_of(measured)))
             for number, case, measured in rest
-            if not is_unseen(measured)
+            if (number, case, measured) not in unseen
         ],
         f"too noisy here: {{}}, and a rank needs {NOISY_MOST:.0%} or less. The result is kept and "
         "is no failure, but is not ranked; submit again when the runner's machine is less busy",

@@ -19,11 +19,18 @@ NOISY_MOST = 0.15
 """The half-width, as a fraction of the time, above which a time on the CPU is not ranked."""
 NOISY_MOST_NS = 15_000.0
 """The same in ns; the larger one counts, because short times are known less precisely."""
+UNSEEN_MOST = 1.0
+"""The resolution, as a fraction of the time, from which on a time on the CPU is not ranked."""
 
 
 def is_noisy(time_ns: float, half_width_ns: float) -> bool:
     """Whether a time on the CPU is too uncertain to be ranked."""
     return half_width_ns > max(NOISY_MOST * time_ns, NOISY_MOST_NS)
+
+
+def is_unseen(time_ns: float, resolution_ns: float) -> bool:
+    """Whether a kernel could hide all of a time on the CPU from the judge's clock."""
+    return resolution_ns >= UNSEEN_MOST * time_ns
 
 
 class Ratio(Wire):
