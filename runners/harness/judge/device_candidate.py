@@ -1,7 +1,6 @@
 """The candidate driver for the GPU; the judge owns, flushes and poisons the shared buffers."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -318,41 +317,3 @@ class DeviceCandidate(host_candidate.HostCandidate):
         base = self.device_base + self.place.shift
         returned = whole(self.answer.confirmed(reply.output), base, changes.places)
         refuse_changed(changes, spans(returned, base))
-
-
-@contextmanager
-def device_start(
-    session: EvaluationSession,
-    plan: Plan,
-    expected: values.Node | None,
-    places: int = 0,
-    *,
-    varies: bool = False,
-) -> Iterator[Callable[[], DeviceCandidate]]:
-    """Start a fresh candidate on the GPU; yield a function that waits until it is ready.
-
-    `places` is its number of places for trains. Device code allocates nothing and needs no pool.
-    """
-    with session.record_duration("memory"):
-        pooled = session.launching is None and (varies or expected is not None)
-        buffers = Buffers.create(plan, expected, pooled=pooled, places=places)
-    fds = [buffers.memory.fd, buffers.words.fd]
-    shared = channel.DeviceFds(
-        transport=buffers.memory.transport,
-        size=buffers.memory.size,
-        output_at=buffers.output_at,
-        pool_at=buffers.pool_at,
-        places_at=buffers.places_at,
-        words_size=buffers.words.size,
-    )
-    session.transport = shared.transport
-    try:
-        with (
-            host_candidate.host_arena(session, plan) as arena,
-            closing(HostInput(arena)) as host_input,
-            host_candidate.start_candidate(session, arena, fds, shared) as handle,
-        ):
-            yield lambda: DeviceCandidate(session, handle, host_input, buffers)
-    finally:
-        with session.record_duration("memory"), ignoring_broken_context():
-            buffers.close()

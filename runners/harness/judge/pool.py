@@ -2,13 +2,21 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from typing import Self
 
 from runners.contract.task import IsolationLayer
-from runners.harness.gpu.buffers import max_parallel_candidates, max_spares
-from runners.harness.judge.device_candidate import device_start
-from runners.harness.judge.host_candidate import HostCandidate, host_start, threads_of
+from runners.harness.gpu.buffers import Buffers, max_parallel_candidates, max_spares
+from runners.harness.gpu.host_input import HostInput
+from runners.harness.gpu.memory import ignoring_broken_context
+from runners.harness.judge.device_candidate import DeviceCandidate
+from runners.harness.judge.host_candidate import (
+    HostCandidate,
+    host_arena,
+    host_start,
+    start_candidate,
+    threads_of,
+)
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol import arena, channel, values
 
@@ -130,3 +138,41 @@ def fresh_candidate(
     """Yield one fresh candidate."""
     with CandidatePool(session, plan, expected) as pool, pool.next_candidate() as candidate:
         yield candidate
+
+
+@contextmanager
+def device_start(
+    session: EvaluationSession,
+    plan: arena.Plan,
+    expected: values.Node | None,
+    places: int = 0,
+    *,
+    varies: bool = False,
+) -> Iterator[Callable[[], DeviceCandidate]]:
+    """Start a fresh candidate on the GPU; yield a function that waits until it is ready.
+
+    `places` is its number of places for trains. Device code allocates nothing and needs no pool.
+    """
+    with session.record_duration("memory"):
+        pooled = session.launching is None and (varies or expected is not None)
+        buffers = Buffers.create(plan, expected, pooled=pooled, places=places)
+    fds = [buffers.memory.fd, buffers.words.fd]
+    shared = channel.DeviceFds(
+        transport=buffers.memory.transport,
+        size=buffers.memory.size,
+        output_at=buffers.output_at,
+        pool_at=buffers.pool_at,
+        places_at=buffers.places_at,
+        words_size=buffers.words.size,
+    )
+    session.transport = shared.transport
+    try:
+        with (
+            host_arena(session, plan) as own_arena,
+            closing(HostInput(own_arena)) as host_input,
+            start_candidate(session, own_arena, fds, shared) as handle,
+        ):
+            yield lambda: DeviceCandidate(session, handle, host_input, buffers)
+    finally:
+        with session.record_duration("memory"), ignoring_broken_context():
+            buffers.close()
