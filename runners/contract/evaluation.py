@@ -198,7 +198,7 @@ class Measurement(Wire):
     left_out: Annotated[int, Field(ge=0, exclude_if=lambda left_out: not left_out)] = 0
     """On the CPU: calls that waited for other processes; they are checked, but are not samples."""
     vs_reference: Annotated[Ratio | None, Field(exclude_if=lambda ratio: ratio is None)] = None
-    """On the CPU: the time divided by that of the reference, if it can be called like a kernel."""
+    """On the CPU: the time / that of the reference, if there is one; its half-width is noise."""
     reference_missed: Annotated[bool, Field(exclude_if=lambda missed: not missed)] = False
     """On the CPU: whether that ratio is unknown because too few rounds timed the reference, as the
     submission left it too little time or the machine was busy, or because the reference takes no
