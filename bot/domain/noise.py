@@ -1,7 +1,7 @@
 """Decides which passed runs on the CPU have times that are too uncertain to be ranked.
 
-A time that is no longer than what the judge's clock may miss of it is one of them: work that is
-hidden from the clock could take all of it.
+One of which the judge's clock saw nothing is one of them. Of a longer time the clock may miss much
+too, but that is in its resolution, so such runs share ranks.
 """
 
 import math

@@ -19,8 +19,8 @@ NOISY_MOST = 0.15
 """The half-width, as a fraction of the time, above which a time on the CPU is not ranked."""
 NOISY_MOST_NS = 15_000.0
 """The same in ns; the larger one counts, because short times are known less precisely."""
-UNSEEN_MOST = 1.0
-"""The resolution, as a fraction of the time, from which on a time on the CPU is not ranked."""
+FLOOR_NS = 1_000.0
+"""The least published time in ns: a window cannot distinguish a shorter one from zero."""
 
 
 def is_noisy(time_ns: float, half_width_ns: float) -> bool:
@@ -29,8 +29,8 @@ def is_noisy(time_ns: float, half_width_ns: float) -> bool:
 
 
 def is_unseen(time_ns: float, resolution_ns: float) -> bool:
-    """Whether a kernel could hide all of a time on the CPU from the judge's clock."""
-    return resolution_ns >= UNSEEN_MOST * time_ns
+    """Whether the judge's clock saw nothing of a kernel on the CPU, and may have missed it all."""
+    return time_ns <= min(FLOOR_NS, resolution_ns)
 
 
 class Ratio(Wire):

@@ -4,11 +4,10 @@ import math
 from collections.abc import Iterable
 from statistics import fmean, stdev
 
-from runners.contract.comparison import Ratio
+from runners.contract.comparison import FLOOR_NS, Ratio
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
 from runners.harness.timing import cpu_times
-from runners.harness.timing.cpu_times import FLOOR_NS
 from runners.harness.timing.intervals import Interval, log_interval, rounds_interval, t_quantile
 from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round, Trains, trimmed
 from runners.harness.verdicts import VerdictError

@@ -11,12 +11,10 @@ import random
 from collections.abc import Callable, Sequence
 from statistics import fmean, median, quantiles
 
-from runners.contract.comparison import Ratio, is_noisy
+from runners.contract.comparison import FLOOR_NS, Ratio, is_noisy
 from runners.harness.timing.intervals import Interval, mean_of_faster_half, t_quantile
 from runners.harness.timing.rounds import Round
 
-FLOOR_NS = 1_000.0
-"""The least published time in ns: a window cannot distinguish a shorter one from zero."""
 _RESAMPLES = 200
 
 _Rounds = Sequence[Round]

@@ -77,7 +77,7 @@ def test_a_time_without_the_ratio_by_which_it_ranks_says_what_happened() -> None
     assert note.startswith(f"benchmark 1; benchmark 3: {words}")
 
 
-def test_a_time_within_its_own_resolution_says_that_the_clock_may_have_missed_as_much() -> None:
+def test_a_time_of_which_the_clock_saw_nothing_says_how_much_it_may_have_missed() -> None:
     changes = {"resolution_ns": 563_000.0}
     short = make_case(
         CaseKind.BENCHMARK, measurement=make_measurement(1e3).model_copy(update=changes)

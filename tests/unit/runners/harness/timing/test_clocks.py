@@ -3,7 +3,7 @@ from statistics import fmean, median
 
 import pytest
 
-from runners.contract.comparison import Ratio
+from runners.contract.comparison import FLOOR_NS, Ratio
 from runners.contract.evaluation import StopReason
 from runners.contract.verdict import Verdict
 from runners.harness.timing.clocks import (
@@ -28,7 +28,6 @@ from runners.harness.timing.clocks import (
     resolution,
     with_unseen,
 )
-from runners.harness.timing.cpu_times import FLOOR_NS
 from runners.harness.timing.intervals import t_quantile
 from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round, Trains
 from runners.harness.verdicts import VerdictError
