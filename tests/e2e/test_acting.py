@@ -200,7 +200,7 @@ async def test_a_double_click_submits_once(scene: Scene, page: Page) -> None:
     again = page.get_by_role("button", name="Run again")
     await again.dblclick()
     await expect(page).not_to_have_url(first)
-    await expect(again).to_be_visible()
+    await expect(again).to_be_visible(timeout=30_000)
     assert [each for each in sent if each.endswith(("/submit", "/again"))] == [
         f"{scene.url}/submit",
         f"{first}/again",
@@ -258,7 +258,7 @@ async def test_a_form_of_an_admin_stays_open_when_the_run_ends(scene: Scene, pag
     await other.goto(followed)
     await other.get_by_role("button", name="Cancel").click()
     again = page.get_by_role("link", name="Reload the page")
-    await expect(again).to_be_visible()
+    await expect(again).to_be_visible(timeout=30_000)
     await expect(page.get_by_role("status").last).to_contain_text("cancelled")
     await expect(reason).to_have_value("copied from")
     await again.click()
