@@ -51,6 +51,7 @@ runners.harness.io_contract.reference
 runners.harness.io_contract.sources
 runners.harness.judge
 runners.harness.judge.answer
+runners.harness.judge.capture_times
 runners.harness.judge.checks
 runners.harness.judge.cpu_caches
 runners.harness.judge.device_candidate
