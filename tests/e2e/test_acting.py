@@ -242,10 +242,20 @@ async def test_a_pasted_source_stays_in_the_browser_until_it_is_sent(page: Page)
     await expect(source).to_have_value("")
 
 
+async def test_a_pasted_source_is_looked_at_before_its_field_is_left(page: Page) -> None:
+    await page.get_by_text("Paste the source instead").click()
+    source = page.get_by_label("Source", exact=True)
+    await source.fill(KERNEL.replace("vectoradd", "another"))
+    await expect(page.get_by_label("Board", exact=True)).to_have_value("another", timeout=20_000)
+    await expect(source).to_be_focused()
+
+
 async def test_a_form_of_an_admin_stays_open_when_the_run_ends(scene: Scene, page: Page) -> None:
     long = KERNEL.replace("seconds=4", "seconds=600")
     await page.get_by_text("Paste the source instead").click()
     await page.get_by_label("Source", exact=True).fill(long)
+    await expect(page.get_by_label("H100")).to_be_checked(timeout=20_000)
+    await page.get_by_label("Source", exact=True).blur()
     await page.get_by_role("button", name="Submit").click()
     await page.wait_for_url(re.compile(r"/submit/\d+$"))
     followed = page.url

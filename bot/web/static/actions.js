@@ -116,7 +116,15 @@
       }
     };
     if (form.elements.kept_data && !into.textContent.trim()) preview(form.querySelector("input[type=file]"));
+    // A pasted source is looked at before the field is left. Otherwise the choices would change, and the
+    // button move, during the click on it.
+    let soon = 0;
+    form.elements.source?.addEventListener("input", (event) => {
+      clearTimeout(soon);
+      soon = setTimeout(() => preview(event.target), 300);
+    });
     form.addEventListener("change", (event) => {
+      clearTimeout(soon);
       const changed = event.target;
       const regrades = changed.matches("select[name=grader]") && form.querySelector("input[type=file]:valid") !== null;
       if (regrades || changed.matches("input[type=file], textarea[name=source], select[name=board]")) preview(changed);
