@@ -28,7 +28,9 @@ _REMOVE_S = 20.0
 _DELETE, _UNLOCK = ("/bin/rm", "-rf"), ("/bin/chmod", "-R", "u+rwx")
 _PATHS_MOST = 256
 _PRESSURE = "/proc/pressure"
-_FILE_COUNTS = "/proc/sys/fs"
+_FILE_COUNTS = tuple(
+    f"/proc/sys/fs/{name}" for name in ("dentry-state", "file-nr", "inode-nr", "inode-state")
+)
 """Linux's counts of files and names of the whole machine. They change by one with each name that a
 process looks up, so one candidate could tell the next one numbers by them."""
 _MOUNT_POINT = "/tmp"  # noqa: S108 - only a place to mount the new root on
@@ -217,7 +219,7 @@ def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
 def mount_proc(*, innermost: bool = False, gpu: bool = False) -> None:
     """Mount a new /proc, which shows only the processes of this PID namespace.
 
-    If `innermost`, it lacks `_FILE_COUNTS`, and nothing can be written below it, or with a GPU
+    If `innermost`, `_FILE_COUNTS` are empty, and nothing can be written below it, or with a GPU
     below `_PRESSURE`, because CUDA does not start without writing to /proc. In
     `/proc/self/autogroup` a submission could give itself so small a share of busy cores that its
     exit takes minutes, and each request for notices in `_PRESSURE` delays an exit. No sandbox
@@ -227,8 +229,8 @@ def mount_proc(*, innermost: bool = False, gpu: bool = False) -> None:
     syscalls.mount("proc", "/proc", flags)
     if not innermost:
         return
-    if Path(_FILE_COUNTS).exists():
-        syscalls.mount("tmpfs", _FILE_COUNTS, flags | syscalls.MS_RDONLY, "size=1m,mode=755")
+    for each in filter(os.path.exists, _FILE_COUNTS):
+        syscalls.bind(os.devnull, each)
     if not gpu:
         syscalls.set_mount_attributes("/proc", syscalls.MOUNT_ATTR_RDONLY, recursive=False)
     elif Path(_PRESSURE).exists():

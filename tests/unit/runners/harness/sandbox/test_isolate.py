@@ -365,15 +365,11 @@ with open("/dev/null", "w") as null, open("/dev/zero", "rb") as zero:
 def test_the_machines_counts_of_files_and_names_are_hidden(confined: Confined) -> None:
     """A candidate could tell the next one a number by how many names without files it looks up."""
     script = """
-import os
-said = os.listdir("/proc/sys/fs")
-try:
-    os.mkdir("/proc/sys/fs/mark")
-except OSError:
-    pass
-said += os.listdir("/proc/sys/fs")
+from pathlib import Path
+names = ("dentry-state", "file-nr", "inode-nr", "inode-state", "pipe-max-size")
+said = [bool(Path("/proc/sys/fs", name).read_text()) for name in names]
 """
-    assert confined(script).said == []
+    assert confined(script).said == [False] * 4 + [True]
 
 
 def test_a_fork_bomb_ends_at_the_limit(confined: Confined) -> None:
