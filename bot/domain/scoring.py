@@ -69,8 +69,8 @@ class Outcome(StrEnum):
 class PairRatio:
     """The time of a submission divided by that of a rival, with half of its 95 % interval.
 
-    Both were timed in turns on one card, so only on the CPU does the half-width include what a
-    submission could hide from the judge's clock.
+    Both were timed in turns on one card. The half-width includes what a submission could hide from
+    the judge's clock on the CPU, or on a GPU where no trains are possible.
     """
 
     ratio: float

@@ -41,7 +41,7 @@ class Ratio(Wire):
     half_width: Annotated[float, Field(ge=0)]
     """Half-width of the 95 % interval of `ratio`, plus `unseen`."""
     unseen: Annotated[float, Field(ge=0, exclude_if=lambda unseen: not unseen)] = 0.0
-    """On the CPU, in a comparison: how much of `ratio` the faster one can have hidden."""
+    """In a comparison: how much of `ratio` the faster one can have hidden."""
     rounds: Annotated[int, Field(ge=2)]
     """How many rounds of both were timed."""
 

@@ -228,8 +228,7 @@ class WorkloadCalls:
         plans = self.plan, planned(data)
         self.pool.places = self.trains.reserve(plans, self.expected, STARTS_MOST)
         if self.session.on_gpu:
-            known = self.expected is not None
-            self.adapt(plans[1], self.session.code.expected(data) if known else None)
+            self.adapt(plans[1], self.session.code.expected(data))
 
     def adapt(self, plan: Plan, expected: values.Node | None) -> bool:
         """If an input on a GPU needs it, prepare later candidates for it; return whether it does.
