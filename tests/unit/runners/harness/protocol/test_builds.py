@@ -149,11 +149,16 @@ def test_a_later_candidate_keeps_no_file_that_all_others_share(
         os.fstat(fd)
 
 
-def test_the_first_candidate_keeps_its_file_to_pack(builds: Builds, later: Path) -> None:
-    adopt(builds.fd, later, packed=False)
+def test_the_first_candidate_keeps_its_file_to_pack(
+    builds: Builds, home: Path, later: Path
+) -> None:
+    adopt(builds.fd, home, packed=False)
+    compiled(home, "code")
 
-    compiled(later, "code")
-    pack(later, builds.fd)
+    pack(home, builds.fd)
+
+    unpack(builds.fd, later)
+    assert found(later) == {f"{FOLDER}/code": b"code"}
 
 
 def test_what_somebody_can_still_write_is_thrown_away_and_what_replaces_it_is_sealed(
