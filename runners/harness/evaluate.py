@@ -16,6 +16,7 @@ import torch
 
 from runners import languages
 from runners.contract import evaluation
+from runners.contract.comparison import Comparison
 from runners.contract.task import Device, Grader, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import HARNESS_VERSION, graders
@@ -26,7 +27,12 @@ from runners.harness.judge.session import EvaluationSession, candidate_files, pu
 from runners.harness.protocol.builds import Builds
 from runners.harness.relay import CheckWatch
 from runners.harness.supervision.template import TemplateProcess, pack_files
-from runners.harness.verdicts import GradingResult, VerdictError, without_own_frames
+from runners.harness.verdicts import (
+    CHECK_OUT_OF_TIME,
+    GradingResult,
+    VerdictError,
+    without_own_frames,
+)
 from runners.plugins import load
 
 
@@ -89,9 +95,11 @@ def _watched(
     if watch is None or request.used_s:
         return session
 
-    def evaluation_at(stage: Stage) -> bytes:
-        message = "the time limit passed while the task's code checked the output"
-        grade = _failed(stage, VerdictError(Verdict.TIMED_OUT, message))
+    def evaluation_at(stage: Stage, rival: bool) -> bytes:  # noqa: FBT001 - called by position
+        error = VerdictError(Verdict.TIMED_OUT, CHECK_OUT_OF_TIME)
+        grade = GradingResult() if rival else _failed(stage, error)
+        if rival:
+            grade.comparison = Comparison(rival_verdict=error.verdict, rival_detail=error.message)
         found = _evaluation_of(request, grade, session, isolation=session.isolation, begin=begin)
         return found.model_copy(update={"wall_s": watch.end - begin}).model_dump_json().encode()
 

@@ -17,6 +17,9 @@ from runners.contract.verdict import Stage
 
 LATE_S = 0.5
 """How long a judge may take to handle the signal at the end of its time, in seconds."""
+AGAIN_S = 1.5
+"""How much longer a check may take after this signal, in seconds, because the judge may then check
+the reference's output. The task's own code can ignore the signal."""
 POLL_S = 0.5
 """How often the end of a judge's time is read if no line of the judge announces it, in seconds."""
 HEALTH, PROGRESS, ANSWER = b'{"h', b'{"p', b'{"e'
@@ -31,14 +34,16 @@ class CheckWatch:
 
     def __init__(self) -> None:
         self.memory = mmap.mmap(-1, _SIZE)
-        self.evaluation_at: Callable[[Stage], bytes] = lambda _: b""
-        """In the judge: returns the evaluation to send if a check in this stage does not end."""
+        self.evaluation_at: Callable[[Stage, bool], bytes] = lambda _, __: b""
+        """In the judge: returns the evaluation to send if a check in this stage does not end, of an
+        answer of the submission or, if true, of its rival."""
         self.stage = Stage.TEST
         """In the judge: the stage in which it is."""
         self.end = 0.0
         """In the judge: when the server may end a check, by the monotonic clock."""
         self._written = b""
-        self._prepared: Stage | None = None
+        self._prepared: tuple[Stage, bool] | None = None
+        self._checking = self._was_interrupted = False
         self.late = False
         """In the server: whether it ends the judge because its check does not end."""
 
@@ -52,11 +57,11 @@ class CheckWatch:
         self._set(checking=False)
 
     @contextmanager
-    def checking(self) -> Iterator[None]:
-        """In the judge: tell the server that the block checks an answer."""
-        if self._prepared is not self.stage:
-            self._prepared = self.stage
-            self._written = self.evaluation_at(self.stage)
+    def checking(self, *, rival: bool = False) -> Iterator[None]:
+        """In the judge: tell the server that the block checks an answer, perhaps of the rival."""
+        if self._prepared != (self.stage, rival):
+            self._prepared = self.stage, rival
+            self._written = self.evaluation_at(self.stage, rival)
             self.memory[_STATE.size : _STATE.size + len(self._written)] = self._written
         self._set(checking=True)
         try:
@@ -65,10 +70,14 @@ class CheckWatch:
             self._set(checking=False)
 
     def interrupted(self) -> None:
-        """In the judge: tell the server that a signal handler runs, so the check will end."""
-        self._set(checking=False)
+        """In the judge: tell the server that a signal handler runs, so the check will end soon."""
+        if not self._was_interrupted:
+            self._was_interrupted = True
+            self.end += AGAIN_S
+            self._set(checking=self._checking)
 
     def _set(self, *, checking: bool) -> None:
+        self._checking = checking
         _STATE.pack_into(self.memory, 0, self.end, len(self._written), checking)
 
     def is_late(self) -> bool:

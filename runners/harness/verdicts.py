@@ -49,6 +49,10 @@ class VerdictError(Exception):
         self.stage = stage
 
 
+CHECK_OUT_OF_TIME = "the time limit passed while the task's code checked the output"
+"""The message of `timed_out` if a check of an output did not end in time."""
+
+
 class OutOfTimeError(VerdictError):
     """The time of the whole evaluation ended while the task's own code was running."""
 
@@ -73,16 +77,27 @@ def error_of_exit(status: int) -> VerdictError:
     return VerdictError(Verdict.CRASHED, f"the process was killed by {name}")
 
 
+def words_of(error: BaseException) -> str:
+    """Return the type and the text of an exception of the task, whose own code makes the text."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except (VerdictError, MachineError):  # such as the alarm at the end of the time
+        raise
+    except BaseException:  # noqa: BLE001 - it may raise any type
+        return name
+
+
 def as_task_error(step: str, call: Callable[[], _T]) -> _T:
     """Return what the call returns; any exception of the task becomes the verdict `task_error`."""
     try:
         return call()
     except (VerdictError, MachineError):  # such as the alarm at the end of the time
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         traceback.print_exc()
-        reason = f"{type(error).__name__}: {error}"
-        raise VerdictError(Verdict.TASK_ERROR, f"the task's {step} failed: {reason}") from error
+        message = f"the task's {step} failed: {words_of(error)}"
+        raise VerdictError(Verdict.TASK_ERROR, message) from error
 
 
 STAGES = {

@@ -41,9 +41,9 @@ _NAMES = {dtype: name.encode() for name, dtype in values.DTYPES.items()}
 def touch(data: Any, tensors: int) -> Any:  # noqa: ANN401 - any task's input
     """The calibration kernel on the CPU: read every input tensor once; return `tensors` tensors.
 
-    Without a tensor it returns a number: a kernel's answer may be far shorter than its input.
-    It uses one thread: Linux counts the CPU time of one that still runs, to look for more work,
-    only later, and `claimed_cpu_ns` would lack it.
+    Without one it returns a number: an answer may be far shorter than its input.
+    It uses one thread: the CPU time of others that look for more work counts later, and
+    `claimed_cpu_ns` would lack it.
     """
     found, threads = values.leaves(data), torch.get_num_threads()
     torch.set_num_threads(1)
@@ -81,6 +81,7 @@ class Candidate:
         self.requests: dict[bytes, channel.CandidateRequest] = {}  # by their frames
         self.replies: dict[tuple[Any, ...], bytes] = {}  # for one tensor of this kind
         self.kept: list[torch.Tensor] = []  # outputs must stay mapped until the judge has read them
+        self.expected: object = None  # a right output without its tensors, if it has scalars
 
     def serve(self) -> None:
         """Execute requests until the judge closes the socket."""
@@ -97,6 +98,9 @@ class Candidate:
                 return guarded(lambda: self.build(order), channel.Status.BUILD_FAILED)
             case channel.Operation.ECHO:
                 return self.echo()
+            case channel.Operation.EXPECT:
+                self.expected = self.restored(order)
+                return channel.DONE_FRAME
             case channel.Operation.PACK:
                 return guarded(self.pack, channel.Status.RAISED)
             case _:
@@ -109,9 +113,9 @@ class Candidate:
         match order.operation:
             case channel.Operation.PROFILE:
                 return self.profiled
+            case channel.Operation.TOUCH if self.gpu:
+                return self.gpu.calibration_kernel(order)
             case channel.Operation.TOUCH:
-                if self.gpu:
-                    return self.gpu.calibration_kernel(order)
                 return lambda data: touch(data, order.tensors)
             case _:
                 return self.kernel
@@ -129,16 +133,14 @@ class Candidate:
     def build(self, order: channel.CandidateRequest) -> channel.CandidateReply:
         """Import the submission and reuse what an earlier candidate compiled."""
         builds.adopt(self.builds, Path.home(), packed=order.built)
-        recipe = self.spec.recipe
         try:
-            built = kit.build(Path.home(), recipe)
+            built = kit.build(Path.home(), self.spec.recipe)
         except InvalidSubmissionError as error:
             return channel.CandidateReply(status=channel.Status.INVALID, message=str(error))
         except BuildFailedError as error:
             print(error.log)  # noqa: T201 - the log
-            return channel.CandidateReply(
-                status=channel.Status.BUILD_FAILED, message=str(error)[:MESSAGE_MAX]
-            )
+            failed, message = channel.Status.BUILD_FAILED, str(error)[:MESSAGE_MAX]
+            return channel.CandidateReply(status=failed, message=message)
         self.kernel = built.kernel
         return channel.CandidateReply(status=channel.Status.DONE, compiled=built.compiled)
 
@@ -201,9 +203,8 @@ class Candidate:
             found = self.fields(output, placed)
         except values.UndescribableError as error:
             return channel.CandidateReply(status=channel.Status.INVALID, message=str(error))
-        return channel.CandidateReply.model_validate(
-            {"status": channel.Status.DONE, "output": found}
-        )
+        told = {"status": channel.Status.DONE, "output": found}
+        return channel.CandidateReply.model_validate(told)
 
     def fields(
         self, output: object, placed: Callable[[torch.Tensor], torch.Tensor] = identity
@@ -223,9 +224,9 @@ class Candidate:
     ) -> channel.CandidateReply | bytes:
         """Call the kernel on the CPU and time it; `framed` writes the reply quickly.
 
-        The wall time includes that for what is withheld, which is thus no part of calibration's
-        overhead and counts for every kernel. The CPU time does not: a submission can get it sooner
-        by itself, so it is a part of what a window can hide.
+        The wall time includes reading what is withheld and, in calibration, describing a right
+        output's scalars: both count for every kernel, and are no part of calibration's overhead.
+        The CPU time does not: a submission does it sooner by itself, so a window can hide as much.
         """
         data = None if order.value is None and order.withheld else self.restored(order)
         self.orders.sendall(channel.READY_FRAME)
@@ -237,8 +238,10 @@ class Candidate:
             data = scalars.filled(order.value, frame, data)
         used = time.process_time_ns()
         output = kernel(data)
-        wall = time.perf_counter_ns() - begin
-        return self.framed(output, wall, time.process_time_ns() - used)
+        used = time.process_time_ns() - used
+        if self.expected is not None and order.operation is channel.Operation.TOUCH:
+            self.framed(self.expected, 0, 0)
+        return self.framed(output, time.perf_counter_ns() - begin, used)
 
     def restored(self, order: channel.CandidateRequest) -> Any:  # noqa: ANN401 - any task's input
         """Return the input that a request describes."""

@@ -4,10 +4,9 @@ import json
 import os
 import select
 import signal
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 
 import torch
 
@@ -15,7 +14,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.protocol import scalars, values
 from runners.harness.protocol.arena import Arena, lay_out, view
 from runners.harness.supervision.process import CandidateProcess
-from runners.harness.verdicts import OutOfTimeError, VerdictError
+from runners.harness.verdicts import CHECK_OUT_OF_TIME, OutOfTimeError, VerdictError
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
@@ -46,24 +45,45 @@ def first_place(found: torch.Tensor) -> tuple[int, ...]:
 
 
 def _same_outside(
-    place: values.TensorNode, after: torch.Tensor, private: torch.Tensor, allowed: Sequence[range]
+    place: values.TensorNode,
+    after: torch.Tensor,
+    private: torch.Tensor,
+    returned: Sequence[values.TensorNode],
 ) -> bool:
-    """Whether an input is unchanged outside of the byte ranges `allowed`, relative to the arena."""
-    begin = place.offset or 0
-    end = begin + place.span * place.itemsize
-    if any(span.start <= begin and end <= span.stop for span in allowed) or same(after, private):
+    """Whether an input is unchanged outside of the tensors that the kernel returned."""
+    if any(_is_whole_in(place, each) for each in returned) or same(after, private):
         return True
-    covered = torch.zeros(place.span, dtype=torch.bool, device=after.device)
-    for span in allowed:
-        first = max(0, -(-(span.start - begin) // place.itemsize))
-        last = min(place.span, (span.stop - begin) // place.itemsize)
-        covered[first : max(first, last)] = True
-    mask = covered.as_strided(place.shape, place.stride).reshape(-1)
+    mask = _elements_in(place, returned, after.device).as_strided(place.shape, place.stride)
+    mask = mask.reshape(-1)
     if after.dtype != private.dtype or after.shape != private.shape:
         return bool(mask.all())
     pair = (_bytes(each).view(-1, place.itemsize) for each in (after, private))
     differs = torch.ne(*pair).any(dim=1)
     return not bool((differs & ~mask).any())
+
+
+def _is_whole_in(place: values.TensorNode, returned: values.TensorNode) -> bool:
+    """Whether all of an input is in a tensor that the kernel returned, without looking closely."""
+    begin, first = place.offset or 0, returned.offset or 0
+    within = first <= begin and begin + place.reach <= first + returned.reach
+    return returned == place or (within and fills_its_span(returned))
+
+
+def _elements_in(
+    place: values.TensorNode, returned: Iterable[values.TensorNode], device: torch.device
+) -> torch.Tensor:
+    """Which elements of an input, from its first to its last one in memory, were returned."""
+    found = torch.zeros(place.reach, dtype=torch.bool, device=device)
+    for node in returned:
+        at = (node.offset or 0) - (place.offset or 0)
+        first, last = max(0, at), min(place.reach, at + node.reach)
+        if first < last:
+            own = torch.zeros(node.reach, dtype=torch.bool, device=device)
+            extents = [n if step else 1 for n, step in zip(node.shape, node.stride, strict=True)]
+            steps = [step * node.itemsize for step in node.stride]
+            own.as_strided((*extents, node.itemsize), (*steps, 1)).fill_(True)  # noqa: FBT003
+            found[first:last] |= own[first - at : last - at]
+    return found.view(place.span, place.itemsize).all(dim=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,33 +105,19 @@ def fills_its_span(node: values.TensorNode) -> bool:
     return True
 
 
-def whole(
-    nodes: Iterable[values.TensorNode], base: int, inputs: Collection[values.TensorNode]
-) -> Iterator[values.TensorNode]:
-    """The tensors that have no gaps, or are one of the inputs, which lie behind the address `base`.
-
-    Nothing else lies in the gaps of an input.
-    """
-    for node in nodes:
-        there = node.model_copy(update={"offset": node.address - base, "address": 0})
-        if fills_its_span(node) or there in inputs:
-            yield node
+def placed(nodes: Iterable[values.TensorNode], base: int) -> list[values.TensorNode]:
+    """Return tensors with their offsets from the address `base` instead of their addresses."""
+    return [each.model_copy(update={"offset": each.address - base, "address": 0}) for each in nodes]
 
 
-def spans(nodes: Iterable[values.TensorNode], base: int) -> list[range]:
-    """The byte ranges, relative to the address `base`, of tensors that are whole."""
-    starts = ((node.address - base, node.reach) for node in nodes)
-    return [range(start, start + reach) for start, reach in starts]
+def refuse_changed(changes: Changes, returned: Sequence[values.TensorNode]) -> None:
+    """Refuse a kernel that wrote into an input, except into elements that it `returned`.
 
-
-def refuse_changed(changes: Changes, allowed: Sequence[range]) -> None:
-    """Refuse a kernel that wrote into an input outside the `allowed` byte ranges of its output.
-
-    The ranges are relative to the same address as the offsets of the inputs.
+    The offsets of inputs and outputs are from the same address.
     """
     rows = zip(changes.places, changes.after, changes.private, strict=True)
     for place, after, private in rows:
-        if not _same_outside(place, after, private, allowed):
+        if not _same_outside(place, after, private, returned):
             raise VerdictError(
                 Verdict.WRONG_ANSWER, "the kernel changed an input, which this task does not allow"
             )
@@ -200,12 +206,9 @@ def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        try:  # In this thread, OpenMP waits for threads that were not forked.
-            sending = Thread(
-                target=lambda: os.write(writer, json.dumps(_result_of(check)).encode())
-            )
-            sending.start()
-            sending.join()
+        try:
+            torch.set_num_threads(1)  # OpenMP would wait for threads that were not forked
+            os.write(writer, json.dumps(_result_of(check)).encode())
         finally:
             os._exit(0)
     os.close(writer)
@@ -220,7 +223,7 @@ def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
         os.waitpid(child, 0)
     verdict, text = json.loads(sent or b'["wrong_answer", "its check ended without a result"]')
     if verdict == Verdict.TIMED_OUT:
-        text = "the time limit passed while the task's code checked the output"
+        text = CHECK_OUT_OF_TIME
     if verdict is not None:
         raise VerdictError(Verdict(verdict), text)
     return text or None

@@ -17,7 +17,7 @@ from runners.harness.gpu.host_input import HostInput
 from runners.harness.gpu.memory import HostBuffer, ignoring_broken_context, typed_view
 from runners.harness.judge import host_candidate
 from runners.harness.judge.answer import Answer, Place
-from runners.harness.judge.checks import Changes, refuse_changed, same, spans, whole
+from runners.harness.judge.checks import Changes, placed, refuse_changed, same
 from runners.harness.judge.launches import Guards, refuse_unfit
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol import channel, scalars, values
@@ -315,5 +315,4 @@ class DeviceCandidate(host_candidate.HostCandidate):
             return  # nothing was changed
         changes = Changes(on_device(plan.node), found, wanted)
         base = self.device_base + self.place.shift
-        returned = whole(self.answer.confirmed(reply.output), base, changes.places)
-        refuse_changed(changes, spans(returned, base))
+        refuse_changed(changes, placed(self.answer.confirmed(reply.output), base))

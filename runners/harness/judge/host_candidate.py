@@ -1,7 +1,7 @@
 """The candidate driver for the CPU: sends requests, copies outputs and verifies each call."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -17,11 +17,10 @@ from runners.harness.judge.checks import (
     difference,
     may_take_long,
     ordered_like,
+    placed,
     refuse_changed,
     run_in_child,
     same,
-    spans,
-    whole,
 )
 from runners.harness.judge.cpu_caches import flush_caches
 from runners.harness.judge.session import EvaluationSession, planned
@@ -31,7 +30,6 @@ from runners.harness.sandbox.syscalls import memory_limited
 from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.supervision.process import ProcessGoneError, UnreadableError
 from runners.harness.verdicts import VerdictError, error_of_exit
-from runners.languages import Recipe
 
 CORES = len(os.sched_getaffinity(0))
 """How many threads can run at once."""
@@ -57,7 +55,11 @@ class HostCandidate:
     """The driver of one candidate with its own arena; the candidate is frozen between requests."""
 
     structure: values.Node | None = None
-    """On the CPU: an input's structure that requests may tell; with another one they tell none."""
+    """On the CPU: an input's structure that requests may tell."""
+    withholds_all = False
+    """On the CPU: whether requests tell no structure, because that of an input was another one."""
+    expected: values.Node | None = None
+    """On the CPU: whose scalars the calibration kernel describes."""
 
     def __init__(self, session: EvaluationSession, handle: CandidateHandle, arena: Arena) -> None:
         with session.record_duration("start"):
@@ -114,8 +116,11 @@ class HostCandidate:
         tensors = 1  # the time of a reply depends on its length, so calibration returns as many
         if operation is channel.Operation.TOUCH and expected is not None:
             tensors = min(max(1, len(values.tensors(expected))), channel.TOUCHED_MOST)
+            self._expect(expected, deadline)
         order = channel.CandidateRequest(operation=operation, value=plan.node, tensors=tensors)
-        frame, withheld = self._encoded(order, (), self.structure)
+        usual = self.structure is None or scalars.without(plan.node) == self.structure
+        self.withholds_all = self.withholds_all or not usual
+        frame, withheld = self._encoded(order, (), whole=self.withholds_all)
 
         def write() -> bytes:
             flush_caches()
@@ -123,6 +128,14 @@ class HostCandidate:
             return withheld or channel.GO_FRAME
 
         return self.handle.call(frame, deadline, write)
+
+    def _expect(self, expected: values.Node, deadline: Deadline) -> None:
+        """Let the calibration kernel describe the scalars of such an output, if it has any."""
+        if expected is not self.expected:
+            self.expected = expected
+            if values.has_host_part(blank := scalars.placeholders(expected)):
+                order = channel.CandidateRequest(operation=channel.Operation.EXPECT, value=blank)
+                self.handle.request(channel.encode(order), deadline)
 
     def echo(self, deadline: Deadline) -> channel.Exchange:
         """Let the candidate answer without an input and without a kernel."""
@@ -150,11 +163,12 @@ class HostCandidate:
     def _encoded(
         order: channel.CandidateRequest,
         known: Sequence[object] | None,
-        structure: values.Node | None = None,
+        *,
+        whole: bool = False,
     ) -> tuple[bytes, bytes]:
         """Return the frame of the request, and that of what it withholds (`scalars.withheld`)."""
         try:
-            order, withheld = scalars.withheld(order, known, structure)
+            order, withheld = scalars.withheld(order, known, whole=whole)
             return channel.encode(order), withheld
         except ValueError as error:
             raise VerdictError(Verdict.TASK_ERROR, TOO_LONG) from error
@@ -226,8 +240,7 @@ class HostCandidate:
         if reply.output is not None:
             changes = changes_in(self.arena, data)
             hosted = filter(values.on_host, values.tensors(reply.output))
-            returned = filter(self._is_in_arena, whole(hosted, self.base, changes.places))
-            refuse_changed(changes, spans(returned, self.base))
+            refuse_changed(changes, placed(filter(self._is_in_arena, hosted), self.base))
 
     def _is_in_arena(self, node: values.TensorNode) -> bool:
         """Whether a tensor is in the arena, not in other memory that is mapped at that address."""
@@ -252,56 +265,6 @@ def readable() -> Iterator[None]:
         raise error_of_exit(gone.status) from gone
     except (UnreadableError, values.UndescribableError, ValueError, OverflowError) as error:
         raise VerdictError(Verdict.WRONG_ANSWER, str(error)) from error
-
-
-@contextmanager
-def start_candidate(
-    session: EvaluationSession,
-    arena: Arena,
-    device_fds: list[int],
-    shared: channel.DeviceFds | None,
-) -> Iterator[CandidateHandle]:
-    """Start a candidate process without waiting; at the end kill it and log what it printed."""
-    launching = session.launching
-    spec = channel.CandidateSpec(
-        limits=session.request.limits,
-        threads=threads_of(session.request.limits, gpu=session.on_gpu),
-        recipe=Recipe.of(session.request.task, launching.signature if launching else None),
-        arena_size=arena.size,
-        shared=shared,
-    )
-    with session.record_duration("start"):
-        fds = [session.files_fd, session.builds.fd, arena.fd, *device_fds]
-        handle = CandidateHandle(session.template, spec, fds, arena)
-    try:
-        yield handle
-    finally:
-        with session.record_duration("kill"):
-            handle.close()
-        session.add_to_log(bytes(handle.printed.text))
-
-
-@contextmanager
-def host_arena(session: EvaluationSession, plan: Plan) -> Iterator[Arena]:
-    """Create shared host memory for an input; VerdictError if it exceeds the memory limit."""
-    size = session.request.limits.memory
-    if plan.host_size > size:
-        raise VerdictError(Verdict.TASK_ERROR, TOO_LARGE)
-    with Arena(size) as arena:
-        yield arena
-
-
-@contextmanager
-def host_start(session: EvaluationSession, plan: Plan) -> Iterator[Callable[[], HostCandidate]]:
-    """Start a fresh candidate on the CPU; yield a function that waits until it is ready."""
-
-    def ready() -> HostCandidate:
-        candidate = HostCandidate(session, handle, arena)
-        candidate.structure = scalars.without(plan.node)
-        return candidate
-
-    with host_arena(session, plan) as arena, start_candidate(session, arena, [], None) as handle:
-        yield ready
 
 
 def verify(

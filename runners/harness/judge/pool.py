@@ -6,19 +6,17 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from typing import Self
 
 from runners.contract.task import IsolationLayer
+from runners.contract.verdict import Verdict
 from runners.harness.gpu.buffers import Buffers, max_parallel_candidates, max_spares
 from runners.harness.gpu.host_input import HostInput
 from runners.harness.gpu.memory import ignoring_broken_context
 from runners.harness.judge.device_candidate import DeviceCandidate
-from runners.harness.judge.host_candidate import (
-    HostCandidate,
-    host_arena,
-    host_start,
-    start_candidate,
-    threads_of,
-)
+from runners.harness.judge.host_candidate import TOO_LARGE, HostCandidate, threads_of
 from runners.harness.judge.session import EvaluationSession
-from runners.harness.protocol import arena, channel, values
+from runners.harness.protocol import arena, channel, scalars, values
+from runners.harness.supervision.handle import CandidateHandle
+from runners.harness.verdicts import VerdictError
+from runners.languages import Recipe
 
 
 class CandidatePool:
@@ -138,6 +136,58 @@ def fresh_candidate(
     """Yield one fresh candidate."""
     with CandidatePool(session, plan, expected) as pool, pool.next_candidate() as candidate:
         yield candidate
+
+
+@contextmanager
+def start_candidate(
+    session: EvaluationSession,
+    host: arena.Arena,
+    device_fds: list[int],
+    shared: channel.DeviceFds | None,
+) -> Iterator[CandidateHandle]:
+    """Start a candidate process without waiting; at the end kill it and log what it printed."""
+    launching = session.launching
+    spec = channel.CandidateSpec(
+        limits=session.request.limits,
+        threads=threads_of(session.request.limits, gpu=session.on_gpu),
+        recipe=Recipe.of(session.request.task, launching.signature if launching else None),
+        arena_size=host.size,
+        shared=shared,
+    )
+    with session.record_duration("start"):
+        fds = [session.files_fd, session.builds.fd, host.fd, *device_fds]
+        handle = CandidateHandle(session.template, spec, fds, host)
+    try:
+        yield handle
+    finally:
+        with session.record_duration("kill"):
+            handle.close()
+        session.add_to_log(bytes(handle.printed.text))
+
+
+@contextmanager
+def host_arena(session: EvaluationSession, plan: arena.Plan) -> Iterator[arena.Arena]:
+    """Create shared host memory for an input; VerdictError if it exceeds the memory limit."""
+    size = session.request.limits.memory
+    if plan.host_size > size:
+        raise VerdictError(Verdict.TASK_ERROR, TOO_LARGE)
+    with arena.Arena(size) as host:
+        yield host
+
+
+@contextmanager
+def host_start(
+    session: EvaluationSession, plan: arena.Plan
+) -> Iterator[Callable[[], HostCandidate]]:
+    """Start a fresh candidate on the CPU; yield a function that waits until it is ready."""
+
+    def ready() -> HostCandidate:
+        candidate = HostCandidate(session, handle, host)
+        candidate.structure = scalars.without(plan.node)
+        return candidate
+
+    with host_arena(session, plan) as host, start_candidate(session, host, [], None) as handle:
+        yield ready
 
 
 @contextmanager

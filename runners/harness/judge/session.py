@@ -53,7 +53,8 @@ class EvaluationSession:
     launching: Launching | None = None
     """How device code is launched; None for a submission with a host part."""
     watch: CheckWatch | None = None
-    """Tells the server about each check of an answer; None for a rival."""
+    """Tells the server about each check of an answer."""
+    is_rival: bool = False
     on_gpu: bool = False
     transport: str = "shared-memory"
     timing: Timing = Timing.OUTSIDE
@@ -101,7 +102,7 @@ class EvaluationSession:
 
     def checking(self) -> AbstractContextManager[None]:
         """Return a context in which an answer is checked, and which the server ends if it must."""
-        return nullcontext() if self.watch is None else self.watch.checking()
+        return nullcontext() if self.watch is None else self.watch.checking(rival=self.is_rival)
 
     def attributed(self, error: VerdictError) -> VerdictError:
         """Return the error, or another one if the submission left too little for the task's code.

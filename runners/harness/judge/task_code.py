@@ -25,10 +25,12 @@ from runners.harness.judge.session import TaskCode, structure_of
 from runners.harness.protocol import arena, values
 from runners.harness.sandbox.syscalls import memory_left, memory_limited, new_memory_zeroed
 from runners.harness.verdicts import (
+    CHECK_OUT_OF_TIME,
     MachineError,
     OutOfTimeError,
     VerdictError,
     as_task_error,
+    words_of,
 )
 from runners.languages import spec_of
 
@@ -116,10 +118,10 @@ class KernelTask(TaskCode):
                 self._attribute_delay(data, error, time.monotonic() - begin)
             except (VerdictError, MachineError):
                 raise
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a check may raise any type
+            except BaseException as error:  # noqa: BLE001 - a check may raise any type
                 if not _broke_context(error):  # with a broken context no CUDA call works
                     self._try_check(data, error, memory)
-                return f"the output cannot be compared: {type(error).__name__}: {error}"
+                return f"the output cannot be compared: {words_of(error)}"
 
         return as_task_error("check_implementation", check)
 
@@ -150,8 +152,7 @@ class KernelTask(TaskCode):
         """
         if not self._was_slowed(data, spent_s) and not self._checks_reference_in_time(data, error):
             raise error
-        message = "the time limit passed while the task's code checked the output"
-        raise VerdictError(Verdict.TIMED_OUT, message) from error
+        raise VerdictError(Verdict.TIMED_OUT, CHECK_OUT_OF_TIME) from error
 
     def _was_slowed(self, data: object, spent_s: float) -> bool:
         """Whether the task's code took much less time for the same workload before.
@@ -171,7 +172,7 @@ class KernelTask(TaskCode):
         signal.setitimer(signal.ITIMER_REAL, SECOND_CHECK_S)
         try:
             self._try_check(data, error)
-        except Exception:  # noqa: BLE001 - the second alarm, or what the task's code raises
+        except BaseException:  # noqa: BLE001 - the second alarm, or what the task's code raises
             return False
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -182,9 +183,10 @@ class KernelTask(TaskCode):
 
         Without a reference, the `error` for another output is raised if it is one of `_FAULTS` and
         comes from one of the task's own files.
-        The check may use as many bytes of `memory` as the failed one, which may still hold them.
+        The check may use as many bytes of `memory` as the failed one, whose variables are freed.
         """
         lift_memory_limit()
+        _release_locals(error)
         if generated := self._generated.get(id(data)):
             data = self.generate(*generated)  # the failed check may have changed it
         if self._reference is not None:
@@ -202,6 +204,13 @@ def _transferred(output: object) -> Any:  # noqa: ANN401 - of the output's type
     """
     tensors = iter(values.leaves(output))
     return values.restore(arena.lay_out(output).node, lambda _: next(tensors).detach())
+
+
+def _release_locals(error: BaseException | None) -> None:
+    """Free what the variables of the frames that an exception went through still hold."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
 
 
 def _is_fault(error: BaseException) -> bool:

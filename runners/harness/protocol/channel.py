@@ -52,6 +52,8 @@ class Operation(StrEnum):
     """Call the kernel under torch's profiler and print the table."""
     TOUCH = "touch"
     """Run the trusted calibration kernel instead of the submission's."""
+    EXPECT = "expect"
+    """On the CPU: from now on, `TOUCH` describes the scalars of this value before it answers."""
     ECHO = "echo"
     """On the CPU: answer without a kernel and with a prepared frame."""
 
@@ -298,6 +300,8 @@ class Exchange:
     reply: CandidateReply
     cpu_ns: int = 0
     """CPU time of the candidate's threads in the window; not measured on a GPU."""
+    prepared_ns: int = 0
+    """CPU time of the candidate's threads before the input was there; not measured on a GPU."""
     host_part_ns: float = 0.0
     """On a GPU: the last part of the window, after the outputs on the GPU were captured."""
     waited_ns: int = 0

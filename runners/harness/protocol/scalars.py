@@ -24,6 +24,23 @@ def without(node: values.Node) -> values.Node:
     return _blank(node, [])
 
 
+def placeholders(node: values.Node) -> values.Node:
+    """Return a structure with other scalars, about as long, and without its tensors."""
+    match node:
+        case values.TensorNode():
+            return values.ScalarNode()
+        case values.SequenceNode():
+            return node.model_copy(update={"items": tuple(map(placeholders, node.items))})
+        case values.DictNode():
+            pairs = tuple((key, placeholders(item)) for key, item in node.items)
+            return node.model_copy(update={"items": pairs})
+        case values.FloatNode():
+            return values.FloatNode(value=(1 / 3).hex())
+        case values.ScalarNode(value=it):
+            like = "x" * len(it) if isinstance(it, str) else it and type(it)(1 << it.bit_length())
+            return values.ScalarNode(value=like)
+
+
 def are_known(node: values.Node, known: Sequence[object] | None) -> bool:
     """Whether a structure has exactly these scalars, or `known` is None."""
     return known is None or _typed(of(node)) == _typed(known)
@@ -36,20 +53,21 @@ def _typed(found: Sequence[object]) -> list[tuple[type, object]]:
 def withheld(
     order: channel.CandidateRequest,
     known: Sequence[object] | None,
-    structure: values.Node | None = None,
+    *,
+    whole: bool = False,
 ) -> tuple[channel.CandidateRequest, bytes]:
     """Return the request without scalars, and the frame that has them.
 
     If they are known, return the request as it is and an empty frame. Device code gets none.
-    If the input has not this `structure`, return a request without a value, and as the frame the
-    whole one. ValueError if the frame is too long.
+    If `whole`, return a request without a value, and as the frame the whole one. ValueError if the
+    frame is too long.
     """
     if order.launch is not None or order.value is None or known is None:
         return order, b""
+    if whole:
+        return order.model_copy(update={"value": None, "withheld": True}), channel.encode(order)
     found: list[object] = []
     blank = _blank(order.value, found)
-    if structure is not None and blank != structure:
-        return order.model_copy(update={"value": None, "withheld": True}), channel.encode(order)
     if _typed(found) == _typed(known):
         return order, b""
     frame = json.dumps(found).encode()

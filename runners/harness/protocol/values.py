@@ -166,7 +166,8 @@ def fields(
 
     if isinstance(value, (list, tuple)):
         kind = "list" if isinstance(value, list) else "tuple"
-        return {"kind": kind, "items": tuple(map(inner, value))}
+        numbers = depth < DEPTH and set(map(type, value)) <= {float, int}
+        return {"kind": kind, "items": tuple(map(_fields_of_number if numbers else inner, value))}
     if isinstance(value, Mapping):
         named = [(_key(key), item) for key, item in value.items()]
         pairs = sorted(named, key=key_order) if keys_sorted else named
@@ -192,13 +193,19 @@ def _key(key: object) -> str | int:
     raise UndescribableError(f"a dict key of type {type(key).__name__}")
 
 
+def _fields_of_number(value: float) -> dict[str, object]:
+    if isinstance(value, int):
+        return {"kind": "scalar", "value": _transferable(value)}
+    return {"kind": "float", "value": value.hex()}
+
+
 def _fields_of_scalar(value: object) -> dict[str, object]:
     value = _plain(value)
-    if isinstance(value, float):
-        return {"kind": "float", "value": value.hex()}
+    if isinstance(value, (float, int)):
+        return _fields_of_number(value)
     if value is None:
         return {"kind": "scalar"}
-    if isinstance(value, (bool, int, str)):
+    if isinstance(value, str):
         return {"kind": "scalar", "value": _transferable(value)}
     raise UndescribableError(f"a value of type {type(value).__name__}")
 

@@ -62,9 +62,8 @@ class CandidateHandle:
         self.computing: tuple[int, ...] = ()
         """The threads that computed in its last call."""
         try:
-            forked = template.spares.take(spec, shared) or ForkedProcess(
-                template.fork_candidate, spec, shared
-            )
+            fork = template.fork_candidate
+            forked = template.spares.take(spec, shared) or ForkedProcess(fork, spec, shared)
         except OSError as error:
             raise StartError(f"a candidate did not start: {error}") from error
         self.orders, self.printed = forked.orders, forked.printed
@@ -130,17 +129,19 @@ class CandidateHandle:
         with self._as_verdicts(deadline):
             self._refuse_unrequested()
             self.orders.sendall(order)
+            prepared = self.process.cpu_ns()
             self.process.resume()
             frame = self._await_frame(deadline)
             self.process.freeze()
+            prepared = self.process.cpu_ns() - prepared
             if frame != channel.READY_FRAME:
                 self._checked_reply(frame)
                 raise VerdictError(Verdict.DISALLOWED, "the candidate answered out of turn")
             self._refuse_unrequested()
             called = self._timed_reply(go(), deadline)
             least = min(called.waited_ns, self.least_waited.get(order, called.waited_ns))
-            self.least_waited[order] = least
-            return replace(called, waited_ns=called.waited_ns - least, least_waited_ns=least)
+            self.least_waited[order], waited = least, called.waited_ns - least
+            return replace(called, waited_ns=waited, least_waited_ns=least, prepared_ns=prepared)
 
     def _timed_reply(self, order: bytes, deadline: Deadline) -> channel.Exchange:
         self.orders.sendall(order)
@@ -313,9 +314,8 @@ class CandidateHandle:
         if self.spec.shared is None or kernel_memory() - self.kernel_before <= most:
             return False
         grown = memory_of_tree(self.process.pid) - self.inherited > most // 8
-        return grown and charged_memory.freed_by_killing(
-            self.process.kill, kernel_memory, most // 2
-        )
+        kill = self.process.kill
+        return grown and charged_memory.freed_by_killing(kill, kernel_memory, most // 2)
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it ends; a frozen one cannot exit.

@@ -10,6 +10,7 @@ submission or a busy machine leaves too little time for it, the time cannot be r
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
 from runners.contract.task import Workload
@@ -72,6 +73,17 @@ def calm_overheads(calibrator: HostCandidate, calls: Sequence[channel.Exchange])
     return [max(0.0, calibrator.overhead(each) - wait) for each, wait in pairs]
 
 
+def with_preparation(called: channel.Exchange, result: Round) -> channel.Exchange:
+    """Return a call on the CPU with the CPU time by which preparing it took longer than usual.
+
+    Before its input is there, a candidate has to read the request, as in calibration. What else it
+    does then, such as in a finalizer of its last output or in a thread, belongs to its work.
+    """
+    usual_ns = median(result.prepared_ns) if result.prepared_ns else called.prepared_ns
+    further = max(0, int(called.prepared_ns - usual_ns))
+    return replace(called, window_ns=called.window_ns + further, cpu_ns=called.cpu_ns + further)
+
+
 class ReferenceTimer:
     """The reference of one workload; `candidate` is None while there is none to time."""
 
@@ -85,6 +97,8 @@ class ReferenceTimer:
         """Whether it was stopped because the workload's time was over, not by its own fault."""
         limit_s = request.task.timeout_s(request.mode) / len(request.task.timed(request.mode))
         self.call_s = limit_s * CALL_SHARE
+        self.withholds_all = False
+        """Whether inputs are known to differ in structure, see `HostCandidate`."""
 
     @contextmanager
     def fresh(self, data: object, share: Deadline) -> Iterator[None]:
@@ -112,9 +126,11 @@ class ReferenceTimer:
         if self.candidate is None:
             return
         deadline = Deadline(min(share.end, Deadline.after(self.call_s).end))
+        self.candidate.withholds_all = self.withholds_all
         with self._dropped_on_failure(share):
             exchange = self.candidate.call(channel.Operation.RUN, data, None, deadline)
             if result is not None:
+                exchange = with_preparation(exchange, result)
                 noisy = waited(exchange.waited_ns, exchange.window_ns)
                 kept = result.reference_waited if noisy else result.reference_windows
                 kept.append(exchange.window_ns)
@@ -181,7 +197,7 @@ class WorkloadCalls:
 
     def _calibrated(self, candidate: HostCandidate, *, waiting: bool) -> channel.Exchange:
         self._take_precedence()
-        candidate.told = not self.varies
+        candidate.told, candidate.withholds_all = not self.varies, self.reference.withholds_all
         return candidate.call(
             channel.Operation.TOUCH,
             self.calibration_input,
@@ -194,12 +210,14 @@ class WorkloadCalls:
         """Call the submission on a fresh input and check its answer."""
         data, expected = self._fresh_call()
         candidate.told, candidate.withholds = not self.varies, self.withholds
+        candidate.withholds_all = self.reference.withholds_all
         with self.session.record_duration("run"):
             self._take_precedence()
             launch = self.session.launch_of(self.workload)
             exchange = candidate.call(
                 channel.Operation.RUN, data, expected, self.deadline, launch=launch
             )
+        self.reference.withholds_all = candidate.withholds_all
         if exchange.in_rooms or not exchange.late:  # otherwise nobody knows where the output is
             verify(candidate, data, exchange.reply, expected, deadline=self.deadline)
         return exchange

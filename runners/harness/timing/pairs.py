@@ -108,7 +108,7 @@ def rival_session(session: EvaluationSession) -> Iterator[EvaluationSession]:
             own,
             launching=of_rival(lambda: launching_of(task, source)),
             compiled=None,
-            watch=None,
+            is_rival=True,
             report=lambda _: None,
             log=bytearray(),
             files=[],

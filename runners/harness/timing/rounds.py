@@ -23,16 +23,12 @@ LATE_MOST = 3
 """The most calls of a round on a GPU that may be late although the rehearsal was not."""
 DISCARDS_MOST = 10
 """The most calls of a round that are repeated for one reason; honest kernels rarely need any."""
-
-
 WAITED_NS = 50_000.0
 WAITED = 0.1
 """By how much longer a call on the CPU may wait for cores than the one that waited least, and still
 count: in ns, or as a fraction of its window if that is more. The waits of all threads are added."""
-
 LEFT_OUT = 2
 """For every this many calls that a round needs, it leaves out at most one."""
-
 CALM_LEAST = 3
 """How many windows that did not wait suffice if others waited: of the reference, of calibration."""
 
@@ -135,6 +131,8 @@ class Round:
     """CPU time of all of the candidate's threads in each window, counted by the Linux kernel."""
     calibration_cpu_ns: list[float] = field(default_factory=list)
     """CPU time of the calibration candidate in its windows beyond the time of its kernel."""
+    prepared_ns: list[int] = field(default_factory=list)
+    """On the CPU: CPU time in which the calibration candidate has read each request."""
     echo_cpu_ns: list[int] = field(default_factory=list)
     """On the CPU: CPU time of the calibration candidate in windows in which it only answers."""
     overheads_during: list[float] = field(default_factory=list)

@@ -24,6 +24,7 @@ from runners.harness.timing.calls import (
     UnlikeInputError,
     WorkloadCalls,
     calm_overheads,
+    with_preparation,
 )
 from runners.harness.timing.rounds import LEFT_OUT, DisturbedError, Round
 from runners.harness.verdicts import MachineError, VerdictError
@@ -47,8 +48,7 @@ REHEARSALS = 2
 ROUNDS_VOID_MOST = 4
 """The most times that a round is timed if its calibration drifts each time."""
 BLAMED_MOST = 2
-"""The most void rounds in whose place a trusted kernel then ran undisturbed; the submission is
-rejected at this number."""
+"""After this many void rounds that only the submission can have caused, it is rejected."""
 CALIBRATIONS_ALONE_MOST = 20
 """The most medians of calibration windows that are measured while no other candidate exists."""
 
@@ -178,7 +178,7 @@ class WorkloadTimer(WorkloadCalls):
                 raise VerdictError(Verdict.TIMED_OUT, "the time limit passed") from error
             raise MachineError(f"a trusted kernel cannot be timed: {error}") from error
         during = median(result.overheads_during)
-        return not result.drifts(during) and not void.drifts(during)
+        return not (result.drifts(during) or void.drifts(during))
 
     def _overhead_alone(self, calibrator: HostCandidate, result: Round) -> float:
         """Measure a calibration window after every other candidate of this evaluation has exited.
@@ -189,10 +189,8 @@ class WorkloadTimer(WorkloadCalls):
         self.pool.wait_for_exits()
         now = 0.0
         for _ in range(CALIBRATIONS_ALONE_MOST):
-            now = median(
-                calibrator.overhead(self._calibration_call(calibrator)) for _ in range(CALIBRATIONS)
-            )
-            if not result.drifts(now):
+            called = [self._calibration_call(calibrator) for _ in range(CALIBRATIONS)]
+            if not result.drifts(now := median(map(calibrator.overhead, called))):
                 break
         return now
 
@@ -210,9 +208,7 @@ class WorkloadTimer(WorkloadCalls):
         """Make untimed calls of a fresh candidate, which only runs trusted code until it builds."""
         candidate.handle.process.may_run = self.session.on_gpu
         for _ in range(SETTLING):
-            candidate.call(
-                channel.Operation.TOUCH, self.calibration_input, self.expected, self.deadline
-            )
+            self._calibrated(candidate, waiting=False)
 
     def _begin_round(self, candidate: HostCandidate, calibrator: HostCandidate) -> Round:
         """Calibrate with a candidate that has not imported the submission."""
@@ -286,12 +282,13 @@ class WorkloadTimer(WorkloadCalls):
     ) -> None:
         """Time one call and calibrate; on a GPU, which changes less, calibrate every other time.
 
-        The call is the submission's or, if `trusted`, the calibration kernel's. Both count only if
-        the candidate stayed frozen until the end of calibration. Otherwise it could have worked
-        after its window. A busy machine can look the same, so a few such calls are only repeated.
+        The call is the submission's or, if `trusted`, the calibration kernel's. It counts only if
+        the candidate stayed frozen until the end of calibration; otherwise it could have worked
+        then. A busy machine can look the same, so a few such calls are only repeated.
         """
         ran_while_frozen = candidate.handle.process.ran_while_frozen
-        called = self._calibration_call(candidate) if trusted else self._call(candidate)
+        call = self._calibration_call if trusted else self._call
+        called = with_preparation(call(candidate), result)
         every = CALIBRATED_EVERY if self.session.on_gpu else 1
         calibration = None
         if len(result.windows) % every == 0:
@@ -340,6 +337,7 @@ class WorkloadTimer(WorkloadCalls):
                 result.calibration_ns.append(calibration.reply.claimed_ns)
                 result.host_waits_ns.append(calibration.host_part_ns)
             calls.append(self._calibration_call(calibrator))
+        result.prepared_ns.extend(each.prepared_ns for each in calls)
         overheads = map(calibrator.overhead, calls) if on_gpu else calm_overheads(calibrator, calls)
         result.overheads_before.extend(overheads)
         for _ in range(0 if on_gpu else ECHOES):

@@ -1,8 +1,11 @@
 import ctypes
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from bot.domain.confirmation import Reading, read
 from runners import languages
 from runners.contract.evaluation import (
     CaseStatus,
@@ -304,6 +307,33 @@ def test_the_evaluation_for_a_check_that_does_not_end_is_prepared(
     assert (found.verdict, found.stage, found.mode) == (Verdict.TIMED_OUT, stage, mode)
     assert "checked the output" in found.message
     assert found.wall_s == pytest.approx(60, abs=1)
+
+
+def test_a_rivals_answer_whose_check_does_not_end_only_fails_the_rival(
+    template: TemplateProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rival's check had no end: nobody could take a place from one who made it endless."""
+    watch = CheckWatch()
+    watch.begin(60)
+    rivals = list[Evaluation]()
+    checking = watch.checking
+
+    @contextmanager
+    def seen(*, rival: bool = False) -> Iterator[None]:
+        with checking(rival=rival):
+            if rival:
+                rivals.append(Evaluation.model_validate_json(watch.evaluation()))
+            yield
+
+    monkeypatch.setattr(watch, "checking", seen)
+    request = make_judging(SORTED, Mode.RANKED, rival=SORTED)
+    assert evaluate(request, template, OPEN, lambda _: None, watch=watch).verdict is Verdict.PASSED
+
+    assert {each.verdict for each in rivals} == {Verdict.PASSED}
+    compared = [each.comparison for each in rivals if each.comparison]
+    assert len(compared) == len(rivals) > 2
+    assert {each.rival_verdict for each in compared} == {Verdict.TIMED_OUT}
+    assert read(request.task, rivals[-1]) is Reading.RIVAL_FAILED
 
 
 def test_after_failed_attempts_such_a_check_is_not_the_submissions_fault(

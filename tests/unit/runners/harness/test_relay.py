@@ -15,7 +15,7 @@ from runners.harness.relay import CheckWatch
 @pytest.fixture
 def watch() -> Iterator[CheckWatch]:
     made = CheckWatch()
-    made.evaluation_at = lambda stage: stage.value.encode()
+    made.evaluation_at = lambda stage, rival: b"rival" if rival else stage.value.encode()
     yield made
     made.close()
 
@@ -32,17 +32,35 @@ def test_only_a_check_makes_a_judge_late_and_only_after_its_time(watch: CheckWat
     assert not watch.is_late()
 
 
-def test_a_check_whose_time_a_signal_handler_ends_is_not_late(watch: CheckWatch) -> None:
+def test_a_check_whose_time_a_signal_handler_ends_has_a_little_more_of_it(
+    watch: CheckWatch,
+) -> None:
     watch.begin(-1)
     with watch.checking():
         watch.interrupted()
         assert not watch.is_late()
 
 
+def test_a_check_that_goes_on_after_the_signal_is_late(watch: CheckWatch) -> None:
+    """A task's check caught the exception of the signal handler, and nothing ended it."""
+    watch.begin(-1 - relay.AGAIN_S)
+    with watch.checking():
+        watch.interrupted()
+        assert watch.is_late()
+        watch.interrupted()  # by a second signal, which gives it no more time
+        assert watch.is_late()
+
+
+def test_the_evaluation_for_a_rivals_answer_is_another_one(watch: CheckWatch) -> None:
+    for rival, found in ((False, b"test"), (True, b"rival"), (False, b"test")):
+        with watch.checking(rival=rival):
+            assert watch.evaluation() == found
+
+
 def test_the_evaluation_is_that_of_the_stage(watch: CheckWatch) -> None:
     asked: list[Stage] = []
 
-    def evaluation_at(stage: Stage) -> bytes:
+    def evaluation_at(stage: Stage, _rival: bool) -> bytes:  # noqa: FBT001 - called by position
         asked.append(stage)
         return stage.value.encode()
 

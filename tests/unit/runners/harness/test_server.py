@@ -477,7 +477,7 @@ def test_a_judge_whose_check_does_not_end_is_killed_and_answered_for(
     capfd: pytest.CaptureFixture[str], evaluation: bytes, status: int, keys: list[int]
 ) -> None:
     watch = CheckWatch()
-    watch.evaluation_at = lambda _: evaluation
+    watch.evaluation_at = lambda *_: evaluation
 
     def body(out: int) -> int:
         os.write(out, b'{"health": 1}\n')
@@ -496,7 +496,7 @@ def test_a_judge_that_is_asked_once_is_answered_for_too(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def endless(_: int, __: Isolation, watch: CheckWatch) -> int:
-        watch.evaluation_at = lambda _: b"an evaluation"
+        watch.evaluation_at = lambda *_: b"an evaluation"
         watch.begin(0.1)
         with watch.checking():
             time.sleep(60)

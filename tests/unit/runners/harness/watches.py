@@ -12,8 +12,8 @@ from runners.contract.evaluation import Measurement
 from runners.contract.task import Mode
 from runners.harness.deadline import Deadline, TimeBudget
 from runners.harness.judge import pool
-from runners.harness.judge.host_candidate import HostCandidate, host_start
-from runners.harness.judge.pool import CandidatePool
+from runners.harness.judge.host_candidate import HostCandidate
+from runners.harness.judge.pool import CandidatePool, host_start
 from runners.harness.timing import calls
 from runners.harness.timing.rounds import Round
 from runners.harness.timing.stopwatch import WorkloadTimer

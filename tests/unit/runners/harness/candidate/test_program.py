@@ -160,7 +160,7 @@ def test_an_input_of_another_structure_comes_with_the_word_to_go(judge: Judge) -
     judge.candidate.kernel = given.append
     node = lay_out(value).node
     whole = CandidateRequest(operation=Operation.RUN, value=node)
-    order, frame = scalars.withheld(whole, (), ScalarNode())
+    order, frame = scalars.withheld(whole, (), whole=True)
     judge.arena.write(node, value)
     judge.line.sendall(frame)
 
@@ -221,6 +221,37 @@ def test_filling_in_scalars_counts_as_wall_time_of_the_kernel_but_not_as_its_cpu
     reply = judge.answer(order)
 
     assert reply.claimed_ns >= 20_000_000 > reply.claimed_cpu_ns
+
+
+def test_describing_expected_scalars_counts_as_wall_time_of_calibration_but_not_as_its_cpu_time(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A candidate that described 1,500 numbers by itself in C was told 0.44 ms instead of 3."""
+    described: list[object] = []
+    expected = [0.5, {"n": 3}, None]
+
+    def fields(value: object) -> object:
+        described.append(value)
+        end = time.process_time_ns() + 20_000_000
+        while value == expected and time.process_time_ns() < end:
+            pass
+        return {"kind": "scalar"}
+
+    monkeypatch.setattr(judge.candidate, "fields", fields)
+    node = lay_out(expected).node
+    told = judge.answer(CandidateRequest(operation=Operation.EXPECT, value=node))
+    assert told == CandidateReply(status=Status.DONE)
+    for _ in range(2):
+        judge.line.sendall(GO_FRAME)
+    value = lay_out([5]).node
+    touched, ran = (
+        judge.answer(CandidateRequest(operation=each, value=value))
+        for each in (Operation.TOUCH, Operation.RUN)
+    )
+
+    assert touched.claimed_ns >= 20_000_000 > touched.claimed_cpu_ns
+    assert ran.claimed_ns < 20_000_000
+    assert described == [expected, 0, [5]]
 
 
 def test_the_trusted_reader_reads_every_tensor_of_the_input(

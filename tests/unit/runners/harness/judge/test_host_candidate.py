@@ -12,7 +12,7 @@ from runners.harness.judge import checks, host_candidate
 from runners.harness.judge.host_candidate import HostCandidate, threads_of
 from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession
-from runners.harness.protocol.arena import lay_out
+from runners.harness.protocol.arena import lay_out, view
 from runners.harness.protocol.builds import Builds
 from runners.harness.protocol.channel import CandidateReply, Exchange, Operation, Status
 from runners.harness.protocol.values import (
@@ -84,8 +84,9 @@ def test_a_request_tells_the_structure_only_if_it_is_that_of_calibration(
         found = candidate.fetch(
             candidate.call(Operation.RUN, shorter, None, limit).reply, None, limit
         )
+        candidate.call(Operation.RUN, INPUT, None, limit)
 
-    assert [b"shape" in order for order in sent] == [True, False]
+    assert [b"shape" in order for order in sent] == [True, False, False]  # nor any later one
     assert found.tolist() == [1.0, 2.0]
 
 
@@ -135,6 +136,28 @@ def test_the_trusted_reader_describes_as_many_tensors_as_the_output_has(sit: Sit
     assert len(tensors(touched.output)) == len(tensors(expected))
     assert echoed.reply.output is None
     assert echoed.cpu_ns > 0
+
+
+def test_the_scalars_of_an_output_are_expected_once_and_only_as_placeholders(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[bytes] = []
+    request = CandidateHandle.request
+
+    def requesting(self: CandidateHandle, order: bytes, deadline: Deadline) -> Exchange:
+        sent.append(order)
+        return request(self, order, deadline)
+
+    monkeypatch.setattr(CandidateHandle, "request", requesting)
+    limit, expected = Deadline.after(10), lay_out([INPUT, 1234.5, "secret"]).node
+    with fresh_candidate(sit(make_judging(SORTED)), ROOM, None) as candidate:
+        for wanted in (lay_out(INPUT).node, expected, expected):
+            candidate.call(Operation.TOUCH, INPUT, wanted, limit)
+
+    (told,) = sent
+    assert b'"expect"' in told
+    assert (1234.5).hex().encode() not in told
+    assert b"secret" not in told
 
 
 @pytest.mark.parametrize(
@@ -219,16 +242,18 @@ def test_one_large_output_is_not_read_to_its_end_after_the_deadline(
     assert not list(looks)
 
 
-def test_an_output_with_gaps_is_not_read_again_to_look_for_changes(
-    sit: Sit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_with_gaps_gives_its_own_elements_of_an_input_back(sit: Sit) -> None:
     with fresh_candidate(sit(make_judging()), ROOM, None) as candidate:
         candidate.arena.write(ROOM.node, INPUT)
-        hollow = TensorNode(dtype="uint8", shape=(2,), stride=(15,), address=candidate.base)
-        reply = CandidateReply(status=Status.DONE, output=hollow)
-        monkeypatch.setattr(candidate.handle.process, "read", None)
-
+        ends = TensorNode(dtype="float32", shape=(2,), stride=(2,), address=candidate.base)
+        reply = CandidateReply(status=Status.DONE, output=ends)
+        numbers = view(candidate.arena.buffer, tensors(ROOM.node)[0])
+        numbers[::2] += 1
         candidate.refuse_changes(INPUT, reply)
+
+        numbers[1] += 1
+        with pytest.raises(VerdictError, match="changed an input"):
+            candidate.refuse_changes(INPUT, reply)
 
 
 @pytest.mark.parametrize(

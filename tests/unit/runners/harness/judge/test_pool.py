@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from runners.harness.judge import pool
-from runners.harness.judge.host_candidate import HostCandidate, host_start
-from runners.harness.judge.pool import CandidatePool, fresh_candidate
+from runners.harness.judge.host_candidate import HostCandidate
+from runners.harness.judge.pool import CandidatePool, fresh_candidate, host_start
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan, lay_out
 from runners.harness.supervision.handle import CandidateHandle, StartError

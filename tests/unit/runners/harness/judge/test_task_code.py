@@ -191,14 +191,15 @@ def test_a_broken_reference_is_the_tasks_fault(tmp_path: Path, reference: str, s
     assert ruling.value.verdict is Verdict.TASK_ERROR
 
 
+@pytest.mark.parametrize("raising", ["1 / 0", "(_ for _ in ()).throw(KeyboardInterrupt)"])
 @pytest.mark.parametrize("step", ["generate_input", "ref_kernel", "check_implementation"])
-def test_whatever_the_tasks_code_raises_is_the_tasks_fault(tmp_path: Path, step: str) -> None:
+def test_whatever_the_tasks_code_raises_is_the_tasks_fault(
+    tmp_path: Path, step: str, raising: str
+) -> None:
     names = ("generate_input(**_)", "ref_kernel(_)", "check_implementation(*_)")
     task = code(
         tmp_path,
-        "".join(
-            f"def {n}: {'return 1 / 0' if n.startswith(step) else 'return 1'}\n" for n in names
-        ),
+        "".join(f"def {n}: return {raising if n.startswith(step) else 1}\n" for n in names),
     )
     calls: dict[str, Callable[[], object]] = {
         "generate_input": lambda: task.generate(WORKLOAD, 1),
@@ -206,7 +207,7 @@ def test_whatever_the_tasks_code_raises_is_the_tasks_fault(tmp_path: Path, step:
         "check_implementation": lambda: task.mismatch(1, 1, None),
     }
 
-    with pytest.raises(VerdictError, match=f"the task's {step} failed: ZeroDivisionError"):
+    with pytest.raises(VerdictError, match=f"the task's {step} failed: (Zero|Keyb)"):
         calls[step]()
 
 
@@ -317,6 +318,8 @@ def test_an_answer_that_makes_a_right_check_raise_is_wrong(
         "(_ for _ in ()).throw(Mismatch)",
         "open(f'/missing-{data}')",
         "exit('mismatch')",
+        "(_ for _ in ()).throw(KeyboardInterrupt)",
+        "(_ for _ in ()).throw(Nameless)",
         "last; last = 0",
     ],
 )
@@ -325,7 +328,11 @@ def test_an_answer_that_makes_a_right_check_raise_anything_is_wrong(
     tmp_path: Path, raised: str, reference: str
 ) -> None:
     body = f"return output == (1,) or {raised}"
-    task = checking(tmp_path, body, f"class Mismatch(Exception): pass\n{reference}")
+    classes = """class Mismatch(Exception): pass
+class Nameless(BaseException):
+    def __str__(self): raise KeyboardInterrupt
+"""
+    task = checking(tmp_path, body, classes + reference)
 
     found = task.mismatch(1, (), None)
 
@@ -473,6 +480,27 @@ def test_a_failed_check_that_holds_the_memory_allowed_does_not_blame_the_task(
 
     with memory_limited(kept + kept // 2):
         assert "AssertionError" in (task.mismatch(1, 2, None) or "")
+
+
+def test_a_failed_check_holds_nothing_while_the_references_output_is_checked(
+    tmp_path: Path,
+) -> None:
+    """Its exception kept large tensors, so that sometimes the second check had no memory left."""
+    body = """
+    held = Held()
+    global last, alive
+    alive, last = last() is not None, weakref.ref(held)
+    try:
+        assert output == 2, f"{output} is wrong"
+    except AssertionError as error:
+        raise ValueError("wrong") from error
+    return True
+"""
+    start = "import weakref\nclass Held: pass\nlast = lambda: None\ndef ref_kernel(_): return 2\n"
+    task = checking(tmp_path, body, start)
+
+    assert "wrong" in str(task.mismatch(1, 3, None))
+    assert sys.modules["reference"].alive is False
 
 
 def test_a_check_that_takes_too_much_memory_for_any_output_is_the_tasks_fault(

@@ -6,7 +6,7 @@ import torch
 from runners.harness.protocol import scalars
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.channel import FRAME_MAX, CandidateRequest, Operation
-from runners.harness.protocol.values import ScalarNode, restore
+from runners.harness.protocol.values import ScalarNode, restore, tensors
 
 VALUE = {"b": (True, 7, 0.1, None), 3: [torch.ones(2), "text", {"inner": {}}]}
 
@@ -58,18 +58,27 @@ def test_a_text_is_found_wherever_it_is(value: object, found: bool) -> None:  # 
     assert scalars.has_text(value) is found
 
 
-def test_of_an_input_with_another_structure_the_request_tells_nothing() -> None:
+def test_a_request_without_its_structure_tells_nothing() -> None:
     """From lengths a candidate planned its work, and where the seed decides them computed it."""
-    usual = scalars.without(_request((torch.ones(3), [1, 2])).value or ScalarNode())
-    told, _ = scalars.withheld(_request((torch.zeros(3), [5, 6])), (), usual)
-    assert told.value == usual
-    for value in ((torch.ones(4), [1, 2]), (torch.ones(3), [1]), (torch.ones(3), [1, 2.0])):
-        whole = _request(value)
-        order, frame = scalars.withheld(whole, (), usual)
-        assert order == CandidateRequest(operation=Operation.RUN, withheld=True)
-        assert CandidateRequest.model_validate_json(frame) == whole
+    whole = _request((torch.ones(4), [1, 2]))
+    order, frame = scalars.withheld(whole, (), whole=True)
+    assert order == CandidateRequest(operation=Operation.RUN, withheld=True)
+    assert CandidateRequest.model_validate_json(frame) == whole
+
+
+def test_placeholders_are_as_long_as_the_scalars_that_they_stand_for() -> None:
+    value = {"a": [1.5, -7, 10**40, True], 3: (torch.ones(2), "text", None)}
+    node = _request(value).value or ScalarNode()
+    found = scalars.placeholders(node)
+
+    assert tensors(found) == ()
+    restored = restore(found, lambda _: torch.zeros(0))
+    assert [*map(type, restored["a"])] == [float, int, int, bool]
+    assert restored["a"][2] > 10**40
+    assert restored[3] == (None, "xxxx", None)
+    assert not set(scalars.of(found)) & {(1.5).hex(), -7, 10**40, "text"}
 
 
 def test_a_whole_request_in_the_window_has_an_end() -> None:
     with pytest.raises(ValueError, match="a frame of"):
-        scalars.withheld(_request("x" * FRAME_MAX), (), ScalarNode(value=1))
+        scalars.withheld(_request("x" * FRAME_MAX), (), whole=True)

@@ -1,5 +1,6 @@
 """Calls of the reference beside the submission's, on the CPU."""
 
+from collections.abc import Callable
 from statistics import median
 from types import SimpleNamespace
 from typing import cast
@@ -12,6 +13,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.protocol import channel, values
+from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.timing import calls, stop_rule
 from runners.harness.timing.rounds import CALM_LEAST, Round
 from runners.harness.verdicts import VerdictError
@@ -78,6 +80,61 @@ def test_the_reference_is_timed_while_no_process_of_the_submission_exists(
 
     assert len(built) == found.rounds == 5
     assert beside == [0] * 4 * 5  # two before and two after each of five rounds
+
+
+FINALIZED = """
+import time, torch, weakref
+
+def burn():
+    end = time.process_time() + 0.03
+    while time.process_time() < end:
+        pass
+
+def custom_kernel(data):
+    output = torch.sort(data[0]).values
+    weakref.finalize(output, burn)
+    return output
+"""
+
+
+def test_what_a_candidate_does_before_its_input_is_there_counts(sit: Sit) -> None:
+    """The finalizer of its last output cleared the memory of the next one, and nobody saw it."""
+    found = measured(watch(sit, FINALIZED, rounds=POLICY))
+
+    assert found.time_ns > 25e6
+
+
+@pytest.mark.parametrize(("prepared", "counts"), [(90, 0), (105, 0), (130, 25)])
+def test_reading_a_request_takes_as_long_as_in_calibration(prepared: int, counts: int) -> None:
+    called = channel.Exchange(50, DONE, cpu_ns=40, prepared_ns=prepared)
+
+    found = calls.with_preparation(called, Round(prepared_ns=[100, 105, 400]))
+
+    assert (found.window_ns, found.cpu_ns) == (50 + counts, 40 + counts)
+    assert calls.with_preparation(called, Round()) == called
+
+
+def test_once_inputs_differ_in_structure_calibration_reads_them_like_the_submission(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counting numbers in the raw request took a fifth of the time, and nothing said so."""
+    told: list[tuple[bool, bool]] = []
+    call = CandidateHandle.call
+
+    def calling(
+        self: CandidateHandle, order: bytes, deadline: Deadline, go: Callable[[], bytes]
+    ) -> channel.Exchange:
+        told.append((b'"touch"' in order, b"shape" in order))
+        return call(self, order, deadline, go)
+
+    monkeypatch.setattr(CandidateHandle, "call", calling)
+    task = make_sort_task(SORT.replace("randn(size", "randn(size - seed % 7"))
+    measured(watch(sit, task=task, rounds=POLICY))
+
+    first = told.index((False, False))
+    assert (True, True) in told[:first]
+    assert {shape for _, shape in told[first:]} == {False}
+    assert {touch for touch, _ in told[first:]} == {True, False}
 
 
 def test_a_submission_sees_nothing_of_the_reference(sit: Sit) -> None:
