@@ -61,7 +61,7 @@ def idle_candidate() -> Any:  # noqa: ANN401 - no seat, but a round that is told
     """A trusted seat without a process."""
     process = SimpleNamespace(may_run=False)
     handle = SimpleNamespace(process=process)
-    return SimpleNamespace(call=lambda *_: None, handle=handle, clocks=dict)
+    return SimpleNamespace(call=lambda *_, **__: None, handle=handle, clocks=dict)
 
 
 def without_gpu(monkeypatch: pytest.MonkeyPatch, timed: Round) -> Any:  # noqa: ANN401 - a double
