@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
+expect.set_options(timeout=20_000)  # on a busy machine its own five seconds are too few
 CHROMIUM = Path("/usr/bin/chromium")
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}

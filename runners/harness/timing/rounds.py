@@ -167,7 +167,8 @@ class Round:
     left_out_ns: float = 0.0
     """How long these calls waited."""
     repeated: list[float] = field(default_factory=list)
-    """The windows of discarded calls; by a thread that ends slowly, a candidate can discard any."""
+    """The windows of discarded calls; by a thread that ends slowly, a candidate can discard any.
+    By queueing it late it can too."""
     others_ns: Callable[[], float] = float
     """On the CPU: how much CPU time other processes have used since the round began."""
     reference_windows: list[float] = field(default_factory=list)
@@ -217,18 +218,19 @@ class Round:
         if self.suspicions[type(why)] > DISCARDS_MOST:
             raise why
 
-    def discard_late(self) -> bool:
+    def discard_late(self, window_ns: float) -> bool:
         """Discard a call that was not queued in time; return whether calls are still queued ahead.
 
         After more than `LATE_MOST` they are not, and all timed calls are dropped.
         """
         self.discarded += 1
         self.late += 1
+        self.repeated.append(window_ns)
         if self.late <= LATE_MOST:
             return True
         self.late = 0
-        self.windows.clear()
-        self.claims.clear()
+        for dropped in (self.windows, self.claims, self.repeated):
+            dropped.clear()
         return False
 
     @property

@@ -301,7 +301,7 @@ class WorkloadTimer(WorkloadCalls):
         elif calibration and result.disturbed_by(calibrator.overhead(calibration)):
             result.discard(DisturbedError(result), called.window_ns)
         elif called.late:
-            candidate.ahead = result.discard_late()
+            candidate.ahead = result.discard_late(called.window_ns)
         elif reasons := candidate.slowed_by():
             result.discarded += 1
             self.session.count_slowed(reasons)

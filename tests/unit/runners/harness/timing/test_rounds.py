@@ -114,14 +114,15 @@ def test_less_than_nothing_cannot_be_skipped() -> None:
 
 
 def test_a_restart_forgets_the_timed_calls_and_keeps_every_calibration() -> None:
-    restarted = make_round(overheads_before=0.1 * MS)
+    restarted = make_round(overheads_before=0.1 * MS, noise=1000.0)
     restarted.late, restarted.discarded = 2, 4
 
-    assert restarted.discard_late()
+    assert restarted.discard_late(9 * MS)
     assert len(restarted.windows) == len(restarted.claims) == 5
-    assert not restarted.discard_late()
+    assert restarted.choosable > 0  # by being late a candidate chooses which calls count
+    assert not restarted.discard_late(9 * MS)
 
-    assert (restarted.windows, restarted.claims) == ([], [])
+    assert (restarted.windows, restarted.claims, restarted.repeated) == ([], [], [])
     assert (restarted.late, restarted.discarded) == (0, 6)
     assert (
         len(restarted.overheads_before)
