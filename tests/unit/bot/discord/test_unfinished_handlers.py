@@ -240,8 +240,15 @@ async def delivered_twice(here: Stage, begin: Begin) -> Interaction:
 
 
 async def delivered_late(here: Stage, begin: Begin) -> Interaction:
-    run = begin()
-    here.room.server.clock.advance(2.5)  # of the 3 s after which Discord takes no answer
+    server = here.room.server
+    before = len(server.requests)
+    with server.clock.held():
+        run = begin()
+        server.clock.advance(2.5)  # of the 3 s after which Discord takes no answer
+        await server.wait_for(
+            lambda: any(each.path.endswith("/callback") for each in server.requests[before:]),
+            WITHIN_S,
+        )
     return run
 
 
