@@ -78,16 +78,20 @@ def evaluate(
     return _evaluation_of(request, grade, session, isolation=isolation, begin=begin)
 
 
-def _failed(stage: Stage, error: VerdictError) -> GradingResult:
+def _failed(stage: Stage, error: VerdictError, *, rival: bool = False) -> GradingResult:
+    """Return the result for a failure of the submission or, if it is the rival's, of that alone."""
     grade = GradingResult()
-    grade.fail(stage, error)
+    if rival:
+        grade.comparison = Comparison(rival_verdict=error.verdict, rival_detail=error.message)
+    else:
+        grade.fail(stage, error)
     return grade
 
 
 def _watched(
     session: EvaluationSession, begin: float, watch: CheckWatch | None
 ) -> EvaluationSession:
-    """Prepare the evaluation that the server sends if the check of an answer does not end.
+    """Prepare what the server sends if the check of an answer does not end, or ends the judge.
 
     After failed attempts there is none: the time that they used may not be the submission's fault.
     """
@@ -95,15 +99,19 @@ def _watched(
     if watch is None or request.used_s:
         return session
 
-    def evaluation_at(stage: Stage, rival: bool) -> bytes:  # noqa: FBT001 - called by position
-        error = VerdictError(Verdict.TIMED_OUT, CHECK_OUT_OF_TIME)
-        grade = GradingResult() if rival else _failed(stage, error)
-        if rival:
-            grade.comparison = Comparison(rival_verdict=error.verdict, rival_detail=error.message)
-        found = _evaluation_of(request, grade, session, isolation=session.isolation, begin=begin)
-        return found.model_copy(update={"wall_s": watch.end - begin}).model_dump_json().encode()
+    def evaluations_at(stage: Stage, rival: bool) -> tuple[bytes, bytes]:  # noqa: FBT001
+        late = VerdictError(Verdict.TIMED_OUT, CHECK_OUT_OF_TIME)
+        crashed = VerdictError(Verdict.WRONG_ANSWER, "the task's check of the output crashed")
+        return (
+            evaluation_with(_failed(stage, late, rival=rival), watch.end - begin),
+            evaluation_with(_failed(stage, crashed, rival=rival), time.monotonic() - begin),
+        )
 
-    watch.evaluation_at = evaluation_at
+    def evaluation_with(grade: GradingResult, wall_s: float) -> bytes:
+        found = _evaluation_of(request, grade, session, isolation=session.isolation, begin=begin)
+        return found.model_copy(update={"wall_s": wall_s}).model_dump_json().encode()
+
+    watch.evaluations_at = evaluations_at
     return session
 
 

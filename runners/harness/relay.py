@@ -8,6 +8,7 @@ judge writes the evaluation that the server sends in that case into memory that 
 import mmap
 import os
 import select
+import signal
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -24,8 +25,9 @@ POLL_S = 0.5
 """How often the end of a judge's time is read if no line of the judge announces it, in seconds."""
 HEALTH, PROGRESS, ANSWER = b'{"h', b'{"p', b'{"e'
 """How a judge's lines begin: an answer is an evaluation or an error."""
-_STATE = struct.Struct("=dQ?")
-"""When the judge must have ended a check, how long the evaluation is, and whether it checks."""
+_STATE = struct.Struct("=dQQ?")
+"""When the judge must have ended a check, how long the two evaluations are, whether it checks."""
+_CRASHES = signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT
 _SIZE = 1 << 20
 
 
@@ -34,18 +36,19 @@ class CheckWatch:
 
     def __init__(self) -> None:
         self.memory = mmap.mmap(-1, _SIZE)
-        self.evaluation_at: Callable[[Stage, bool], bytes] = lambda _, __: b""
-        """In the judge: returns the evaluation to send if a check in this stage does not end, of an
-        answer of the submission or, if true, of its rival."""
+        self.evaluations_at: Callable[[Stage, bool], tuple[bytes, bytes]] = lambda *_: (b"", b"")
+        """In the judge: returns the evaluations to send if a check in this stage does not end, and
+        if it ends the judge. It is of the submission's answer or, if true, of its rival's."""
         self.stage = Stage.TEST
         """In the judge: the stage in which it is."""
         self.end = 0.0
         """In the judge: when the server may end a check, by the monotonic clock."""
-        self._written = b""
+        self._written = b"", b""
         self._prepared: tuple[Stage, bool] | None = None
         self._checking = self._was_interrupted = False
-        self.late = False
-        """In the server: whether it ends the judge because its check does not end."""
+        self.late = self.crashed = False
+        """In the server: whether it ends the judge because its check does not end, and whether the
+        check has crashed the judge."""
 
     def keep_from_forks(self) -> None:
         """In the judge: let no process that it forks have the memory, such as a candidate."""
@@ -61,8 +64,9 @@ class CheckWatch:
         """In the judge: tell the server that the block checks an answer, perhaps of the rival."""
         if self._prepared != (self.stage, rival):
             self._prepared = self.stage, rival
-            self._written = self.evaluation_at(self.stage, rival)
-            self.memory[_STATE.size : _STATE.size + len(self._written)] = self._written
+            self._written = self.evaluations_at(self.stage, rival)
+            both = b"".join(self._written)
+            self.memory[_STATE.size : _STATE.size + len(both)] = both
         self._set(checking=True)
         try:
             yield
@@ -78,17 +82,26 @@ class CheckWatch:
 
     def _set(self, *, checking: bool) -> None:
         self._checking = checking
-        _STATE.pack_into(self.memory, 0, self.end, len(self._written), checking)
+        _STATE.pack_into(self.memory, 0, self.end, *map(len, self._written), checking)
 
     def is_late(self) -> bool:
         """In the server: whether the judge still checks an answer although its time is over."""
-        end, _, checking = _STATE.unpack_from(self.memory)
+        end, *_, checking = _STATE.unpack_from(self.memory)
         return bool(checking and time.monotonic() > end)
 
+    def ended(self, status: int) -> None:
+        """In the server: learn with which exit status the judge has ended, negative for a signal.
+
+        A library of the task's check can crash because of a value of the answer, such as an index.
+        """
+        *_, checking = _STATE.unpack_from(self.memory)
+        self.crashed = bool(checking and not self.late and -status in _CRASHES)
+
     def evaluation(self) -> bytes:
-        """In the server: the evaluation for a late judge; b"" if the submission is not to blame."""
-        _, length, _ = _STATE.unpack_from(self.memory)
-        return bytes(self.memory[_STATE.size : _STATE.size + min(length, _SIZE)])
+        """In the server: what to send for the judge; b"" if the submission is not to blame."""
+        _, late, crashed, _ = _STATE.unpack_from(self.memory)
+        begin, length = (_STATE.size + late, crashed) if self.crashed else (_STATE.size, late)
+        return bytes(self.memory[begin : begin + min(length, _SIZE)])
 
     def wait(self, ended: int, reader: int | None = None) -> bool:
         """In the server: wait for the judge's end or lines; return whether `reader` has any.
@@ -145,9 +158,9 @@ def relay(reader: int, ended: int, watch: CheckWatch) -> bool:
     return False
 
 
-def answer_late(watch: CheckWatch, form: bytes) -> bool:
-    """Write the evaluation of a judge that was ended in a check; return whether there is one."""
-    evaluation = watch.evaluation() if watch.late else b""
+def answer_for(watch: CheckWatch, form: bytes) -> bool:
+    """Write the evaluation of a judge that has ended in a check; return whether there is one."""
+    evaluation = watch.evaluation() if watch.late or watch.crashed else b""
     if evaluation:
         write(1, memoryview(form % evaluation))
     return bool(evaluation)

@@ -43,7 +43,7 @@ from runners.harness.gpu.buffers import max_spares
 from runners.harness.gpu.health import Card, examine, read_cards
 from runners.harness.judge.host_candidate import threads_of
 from runners.harness.protocol.channel import SpareSpec
-from runners.harness.relay import LATE_S, CheckWatch, answer_late, emit, relay
+from runners.harness.relay import LATE_S, CheckWatch, answer_for, emit, relay
 from runners.harness.sandbox import process_limits, syscalls, view
 from runners.harness.supervision import fork, handle, process
 from runners.harness.supervision.template import TemplateProcess, fork_template, skip_compiler
@@ -143,7 +143,8 @@ def answer_once(isolation: Isolation) -> int:
     if watch.late:
         os.kill(judge, signal.SIGKILL)
     status = _end_judge(judge)
-    return 0 if answer_late(watch, b"%s\n") else status
+    watch.ended(status)
+    return 0 if answer_for(watch, b"%s\n") else status
 
 
 def _run_judge(
@@ -174,8 +175,9 @@ def _run_judge(
     for fd in (reader, ended):
         os.close(fd)
     status = _end_judge(judge, keep_alive)
+    watch.ended(status)
     _refuse_changes(inherited)
-    if answered or answer_late(watch, b'{"evaluation": %s}'):
+    if answered or answer_for(watch, b'{"evaluation": %s}'):
         emit(1, b"")  # the line break, after which the backend may send the next request
         return 0
     return status or NO_EVALUATION

@@ -41,9 +41,8 @@ _NAMES = {dtype: name.encode() for name, dtype in values.DTYPES.items()}
 def touch(data: Any, tensors: int) -> Any:  # noqa: ANN401 - any task's input
     """The calibration kernel on the CPU: read every input tensor once; return `tensors` tensors.
 
-    Without one it returns a number: an answer may be far shorter than its input.
-    It uses one thread: the CPU time of others that look for more work counts later, and
-    `claimed_cpu_ns` would lack it.
+    Without one it returns a number: an answer may be far shorter than its input. It uses one
+    thread: the CPU time of others that look for work counts later, not in `claimed_cpu_ns`.
     """
     found, threads = values.leaves(data), torch.get_num_threads()
     torch.set_num_threads(1)

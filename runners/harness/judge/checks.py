@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline
 from runners.harness.protocol import scalars, values
 from runners.harness.protocol.arena import Arena, lay_out, view
 from runners.harness.supervision.process import CandidateProcess
@@ -213,20 +214,32 @@ def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
             os._exit(0)
     os.close(writer)
     try:
-        ready = seconds > 0 and select.select([reader], [], [], seconds)[0]
-        sent = os.read(reader, 16 * TEXT_MOST) if ready else b'["timed_out", ""]'
+        sent = _read_all(reader, Deadline.after(seconds))
     except OutOfTimeError:
-        sent = b'["timed_out", ""]'
+        sent = None
     finally:
         os.close(reader)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    verdict, text = json.loads(sent or b'["wrong_answer", "its check ended without a result"]')
-    if verdict == Verdict.TIMED_OUT:
-        text = CHECK_OUT_OF_TIME
+    if sent is None:
+        raise VerdictError(Verdict.TIMED_OUT, CHECK_OUT_OF_TIME)
+    try:
+        verdict, text = json.loads(sent)
+    except ValueError:  # it has ended before it had sent all
+        verdict, text = Verdict.WRONG_ANSWER, "its check ended without a result"
     if verdict is not None:
         raise VerdictError(Verdict(verdict), text)
     return text or None
+
+
+def _read_all(reader: int, deadline: Deadline) -> bytes | None:
+    """Return what a pipe has up to its end; None if that does not come in time."""
+    sent = b""
+    while (left := deadline.remaining) > 0 and select.select([reader], [], [], left)[0]:
+        if not (part := os.read(reader, 16 * TEXT_MOST)):
+            return sent
+        sent += part
+    return None
 
 
 def may_take_long(output: object, data: object, expected: values.Node | None) -> bool:

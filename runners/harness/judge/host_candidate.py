@@ -1,6 +1,7 @@
 """The candidate driver for the CPU: sends requests, copies outputs and verifies each call."""
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -300,10 +301,15 @@ def verify(
             candidate.refuse_changes(data, reply)
         candidate.handle.verify_frozen(deadline)
         with session.checking(), limited:
-            apart = not session.on_gpu and session.code.may_check_in_child
-            if apart and may_take_long(output, data, expected):
+            if _may_check_apart(session) and may_take_long(output, data, expected):
                 wrong = run_in_child(check, max(0.0, deadline.remaining) + CHECK_S)
             else:
                 wrong = check()
         if wrong:
             raise VerdictError(Verdict.WRONG_ANSWER, wrong)
+
+
+def _may_check_apart(session: EvaluationSession) -> bool:
+    """Whether a forked child can check an answer: it has no CUDA and none of the task's threads."""
+    alone = threading.active_count() == 1
+    return not session.on_gpu and session.code.may_check_in_child and alone

@@ -107,7 +107,7 @@ class EvaluationSession:
     def attributed(self, error: VerdictError) -> VerdictError:
         """Return the error, or another one if the submission left too little for the task's code.
 
-        It is `timed_out` if the submission used most of an evaluation's time: an answer just before
+        It is `timed_out` if the submission used much of an evaluation's time: an answer just before
         a time limit leaves little time for the check. It is `memory_exceeded` if the task's code
         ran out of the GPU's memory while candidates held nearly all of it.
         """
@@ -116,7 +116,7 @@ class EvaluationSession:
             message = "the kernel left too little of the GPU's memory for the task's code"
             return VerdictError(Verdict.MEMORY_EXCEEDED, message)
         used = self.durations_s.get("run", 0.0) + self.durations_s.get("build", 0.0)
-        if isinstance(error, OutOfTimeError) and 2 * used > self.request.left_s:
+        if isinstance(error, OutOfTimeError) and 4 * used > self.request.left_s:
             message = "the time limit passed while the task's code checked a late answer"
             return VerdictError(Verdict.TIMED_OUT, message)
         return error

@@ -230,8 +230,7 @@ class SpareSpec(Wire):
 FORKED: TypeAdapter[CandidateSpec | SpareSpec] = TypeAdapter(CandidateSpec | SpareSpec)
 """The specification of what the template forks; its fields tell which of the two it is."""
 FDS = 7
-"""The most descriptors of a request: the socket, the output pipe, the files, the builds, the arena,
-and on a GPU two device buffers."""
+"""The most descriptors of a request: socket, output pipe, files, builds, arena, two GPU buffers."""
 
 
 class ProfiledCall(Wire):
@@ -301,7 +300,7 @@ class Exchange:
     cpu_ns: int = 0
     """CPU time of the candidate's threads in the window; not measured on a GPU."""
     prepared_ns: int = 0
-    """CPU time of the candidate's threads before the input was there; not measured on a GPU."""
+    """CPU time of its processes before the input was there; not measured on a GPU."""
     host_part_ns: float = 0.0
     """On a GPU: the last part of the window, after the outputs on the GPU were captured."""
     waited_ns: int = 0

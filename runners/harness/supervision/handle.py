@@ -129,11 +129,11 @@ class CandidateHandle:
         with self._as_verdicts(deadline):
             self._refuse_unrequested()
             self.orders.sendall(order)
-            prepared = self.process.cpu_ns()
+            preparation = waiting.Preparation(self.process.cpu_ns)
             self.process.resume()
             frame = self._await_frame(deadline)
             self.process.freeze()
-            prepared = self.process.cpu_ns() - prepared
+            prepared = preparation.used_ns()
             if frame != channel.READY_FRAME:
                 self._checked_reply(frame)
                 raise VerdictError(Verdict.DISALLOWED, "the candidate answered out of turn")

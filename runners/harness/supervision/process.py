@@ -21,8 +21,7 @@ from runners.process_tree import cpu_ns, descendants, image_of, listed_beneath, 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
 _PR_SET_CHILD_SUBREAPER = 36
-
-_EVENTS = os.WSTOPPED | os.WCONTINUED
+_EVENTS, _STOPPED = os.WSTOPPED | os.WCONTINUED, frozenset("TtZX")
 GAPS_MOST = 2
 """An output that takes more than this many times the memory of its elements is copied without gaps,
 because these take long to compare. Others keep their strides: a task may require contiguous memory.
@@ -108,13 +107,14 @@ class CandidateProcess:
         """
         if self.frozen or self.may_run:
             return time.perf_counter_ns()
-        self.halted.clear()
+        known, self.halted = self.halted.intersection(self.descendants), set()
         _stop_threads(self.pid)
+        self._halt(pid for pid in known if set(thread_states(pid).values()) - _STOPPED)
         self._await_stop()
         end = time.perf_counter_ns()
         self.descendants, self.stopped = (), frozenset()
         self.used_at = {self.pid: cpu_ns(self.pid)}
-        if listed_beneath(self.pid) or listed_beneath(self.pid):  # it may be missing in one list
+        if known or listed_beneath(self.pid) or listed_beneath(self.pid):  # one may lack it
             end = self._stop_all()
         self.frozen = True
         return end
@@ -159,7 +159,7 @@ class CandidateProcess:
         while time.monotonic() - begin < STOP_S:
             family = (self.pid, *listed_beneath(self.pid))
             states = {pid: set(thread_states(pid).values()) for pid in family}
-            running = [pid for pid, found in states.items() if found - set("TtZX")]
+            running = [pid for pid, found in states.items() if found - _STOPPED]
             used = {pid: cpu_ns(pid) for pid in family}
             if running or self._event(_EVENTS):  # a descendant may have resumed it
                 used = {}

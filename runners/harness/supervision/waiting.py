@@ -24,6 +24,8 @@ _CORES_MOST = 16
 """With more cores, threads are not spread: some cores are idle, and it would take too long."""
 _STAT = Path("/proc/stat")
 _TICK_NS = 1e9 / os.sysconf("SC_CLK_TCK")
+_COUNTED_LATE_NS = 300_000
+"""How much CPU time of the harness's group may be counted late, or belong to its server."""
 _IDLE = slice(4, 6)
 """The fields of a line of /proc/stat with the ticks in which a core was idle."""
 
@@ -66,6 +68,28 @@ def computing(before: ThreadTimes, after: ThreadTimes) -> tuple[int, ...]:
     ran = {thread: now - before.get(thread, (0, 0))[0] for thread, (now, _) in after.items()}
     most = sorted(ran, key=lambda thread: ran[thread], reverse=True)[: len(CORES)]
     return tuple(thread for thread in ran if thread in most and ran[thread] > 0)
+
+
+class Preparation:
+    """Measures the CPU time in which a candidate reads a request, with that of its descendants.
+
+    It is `cpu_ns()` of the candidate, and what the harness's group has used beyond that and beyond
+    this process. The group counts descendants that have ended, but running ones a little late.
+    """
+
+    def __init__(self, cpu_ns: Callable[[], int]) -> None:
+        self.cpu_ns = cpu_ns
+        self.begin = self._sample()
+
+    def used_ns(self) -> int:
+        """Return the CPU time in ns since the creation, once the candidate is frozen."""
+        pairs = zip(self._sample(), self.begin, strict=True)
+        own, group, judge = (after - before for after, before in pairs)
+        return own + max(0, group - own - judge - _COUNTED_LATE_NS)
+
+    def _sample(self) -> tuple[int, int, int]:
+        os.sched_yield()  # so that the group counts what this thread has used
+        return self.cpu_ns(), int(group_cpu_ns() or 0), time.process_time_ns()
 
 
 class OtherProcesses:

@@ -134,7 +134,7 @@ class Round:
     prepared_ns: list[int] = field(default_factory=list)
     """On the CPU: CPU time in which the calibration candidate has read each request."""
     echo_cpu_ns: list[int] = field(default_factory=list)
-    """On the CPU: CPU time of the calibration candidate in windows in which it only answers."""
+    """On the CPU: CPU time of the calibration candidate for calls in which it only answers."""
     overheads_during: list[float] = field(default_factory=list)
     """Overheads of the calibration windows between the timed ones."""
     overheads_before: list[float] = field(default_factory=list)
@@ -167,8 +167,7 @@ class Round:
     left_out_ns: float = 0.0
     """How long these calls waited."""
     repeated: list[float] = field(default_factory=list)
-    """The windows of discarded calls; by a thread that ends slowly, a candidate can discard any.
-    By queueing it late it can too."""
+    """The windows of discarded calls: a candidate can be late, or end a thread slowly, in any."""
     others_ns: Callable[[], float] = float
     """On the CPU: how much CPU time other processes have used since the round began."""
     reference_windows: list[float] = field(default_factory=list)
@@ -260,7 +259,8 @@ class Round:
         if not self.calibration_cpu_ns:
             return 0.0
         needed = median(self.echo_cpu_ns) - QUICKER_ECHO_NS if self.echo_cpu_ns else 0.0
-        return max(0.0, median(self.calibration_cpu_ns) - max(0.0, needed))
+        reading = median(self.prepared_ns) if self.prepared_ns else 0.0
+        return max(0.0, reading + median(self.calibration_cpu_ns) - max(0.0, needed))
 
     @property
     def bound(self) -> float:

@@ -177,8 +177,8 @@ class WorkloadTimer(WorkloadCalls):
             if self.deadline.remaining < 0:  # but the submission has used the time
                 raise VerdictError(Verdict.TIMED_OUT, "the time limit passed") from error
             raise MachineError(f"a trusted kernel cannot be timed: {error}") from error
-        during = median(result.overheads_during)
-        return not (result.drifts(during) or void.drifts(during))
+        now = median(result.overheads_during)
+        return not (result.drifts(now) or void.drifts(now))
 
     def _overhead_alone(self, calibrator: HostCandidate, result: Round) -> float:
         """Measure a calibration window after every other candidate of this evaluation has exited.
@@ -342,7 +342,8 @@ class WorkloadTimer(WorkloadCalls):
         result.overheads_before.extend(overheads)
         for _ in range(0 if on_gpu else ECHOES):
             self._take_precedence()
-            result.echo_cpu_ns.append(calibrator.echo(self.deadline).cpu_ns)
+            echo = calibrator.echo(self.deadline)
+            result.echo_cpu_ns.append(echo.cpu_ns + echo.prepared_ns)
         for _ in range(WAITING_CALIBRATIONS if on_gpu else 0):
             waiting = self._calibration_call(candidate, waiting=True)
             result.waiting_windows.append(waiting.window_ns - waiting.host_part_ns)

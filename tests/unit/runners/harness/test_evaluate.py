@@ -1,5 +1,6 @@
 import ctypes
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -307,6 +308,11 @@ def test_the_evaluation_for_a_check_that_does_not_end_is_prepared(
     assert (found.verdict, found.stage, found.mode) == (Verdict.TIMED_OUT, stage, mode)
     assert "checked the output" in found.message
     assert found.wall_s == pytest.approx(60, abs=1)
+    with watch.checking():
+        watch.ended(-signal.SIGSEGV)
+    crashed = Evaluation.model_validate_json(watch.evaluation())
+    assert (crashed.verdict, crashed.stage) == (Verdict.WRONG_ANSWER, stage)
+    assert "crashed" in crashed.message
 
 
 def test_a_rivals_answer_whose_check_does_not_end_only_fails_the_rival(

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
@@ -15,7 +16,10 @@ from runners.harness.relay import CheckWatch
 @pytest.fixture
 def watch() -> Iterator[CheckWatch]:
     made = CheckWatch()
-    made.evaluation_at = lambda stage, rival: b"rival" if rival else stage.value.encode()
+    made.evaluations_at = lambda stage, rival: (
+        b"rival" if rival else stage.value.encode(),
+        b"crashed",
+    )
     yield made
     made.close()
 
@@ -51,6 +55,31 @@ def test_a_check_that_goes_on_after_the_signal_is_late(watch: CheckWatch) -> Non
         assert watch.is_late()
 
 
+@pytest.mark.parametrize(
+    ("status", "checking", "late", "crashed"),
+    [
+        (-signal.SIGSEGV, True, False, True),
+        (-signal.SIGABRT, True, False, True),
+        (-signal.SIGSEGV, False, False, False),
+        (-signal.SIGKILL, True, True, False),
+        (-signal.SIGKILL, True, False, False),  # perhaps for the machine's memory
+        (70, True, False, False),
+    ],
+)
+def test_a_judge_has_crashed_in_a_check_if_a_signal_of_its_own_ended_it(
+    watch: CheckWatch, *, status: int, checking: bool, late: bool, crashed: bool
+) -> None:
+    """An index far outside crashed a library in the task's check, and no evaluation came."""
+    watch.begin(60)
+    watch.late = late
+    with watch.checking() if checking else nullcontext():
+        watch.ended(status)
+
+    assert watch.crashed is crashed
+    if checking:
+        assert watch.evaluation() == (b"crashed" if crashed else b"test")
+
+
 def test_the_evaluation_for_a_rivals_answer_is_another_one(watch: CheckWatch) -> None:
     for rival, found in ((False, b"test"), (True, b"rival"), (False, b"test")):
         with watch.checking(rival=rival):
@@ -60,11 +89,11 @@ def test_the_evaluation_for_a_rivals_answer_is_another_one(watch: CheckWatch) ->
 def test_the_evaluation_is_that_of_the_stage(watch: CheckWatch) -> None:
     asked: list[Stage] = []
 
-    def evaluation_at(stage: Stage, _rival: bool) -> bytes:  # noqa: FBT001 - called by position
+    def evaluations_at(stage: Stage, _rival: bool) -> tuple[bytes, bytes]:  # noqa: FBT001
         asked.append(stage)
-        return stage.value.encode()
+        return stage.value.encode(), b""
 
-    watch.evaluation_at = evaluation_at
+    watch.evaluations_at = evaluations_at
     assert watch.evaluation() == b""
     for stage in (Stage.TEST, Stage.TEST, Stage.TIMING, Stage.TIMING):
         watch.stage = stage

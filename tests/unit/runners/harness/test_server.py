@@ -477,7 +477,7 @@ def test_a_judge_whose_check_does_not_end_is_killed_and_answered_for(
     capfd: pytest.CaptureFixture[str], evaluation: bytes, status: int, keys: list[int]
 ) -> None:
     watch = CheckWatch()
-    watch.evaluation_at = lambda *_: evaluation
+    watch.evaluations_at = lambda *_: (evaluation, b"")
 
     def body(out: int) -> int:
         os.write(out, b'{"health": 1}\n')
@@ -492,11 +492,27 @@ def test_a_judge_whose_check_does_not_end_is_killed_and_answered_for(
     assert [next(iter(line.values())) for line in lines] == keys
 
 
+def test_a_judge_that_its_check_crashes_is_answered_for(capfd: pytest.CaptureFixture[str]) -> None:
+    watch = CheckWatch()
+    watch.evaluations_at = lambda *_: (b"3", b"4")
+
+    def body(out: int) -> int:
+        signal.signal(signal.SIGSEGV, signal.SIG_DFL)
+        os.write(out, b'{"health": 1}\n')
+        with watch.checking():
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return 0
+
+    assert in_a_server(body, watch) == 0
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert lines == [{"health": 1}, {"evaluation": 4}]
+
+
 def test_a_judge_that_is_asked_once_is_answered_for_too(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def endless(_: int, __: Isolation, watch: CheckWatch) -> int:
-        watch.evaluation_at = lambda *_: b"an evaluation"
+        watch.evaluations_at = lambda *_: (b"an evaluation", b"")
         watch.begin(0.1)
         with watch.checking():
             time.sleep(60)

@@ -1,3 +1,4 @@
+import fcntl
 import os
 import signal
 import subprocess
@@ -369,6 +370,27 @@ def test_the_task_is_not_blamed_if_the_alarm_comes_during_a_check_in_a_child() -
         run_in_child(lambda: str(sum(repeat(0))), 60)
 
     assert ruling.value.verdict is Verdict.TIMED_OUT
+
+
+def test_a_result_is_read_whole_also_from_a_small_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has used up all pages for pipes gets small ones, and half of a result is no JSON."""
+    pipe = os.pipe
+
+    def small() -> tuple[int, int]:
+        reader, writer = pipe()
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        return reader, writer
+
+    monkeypatch.setattr(os, "pipe", small)
+    text = "\U0001f600" * 4000
+
+    assert run_in_child(lambda: text, 60) == text
+
+
+def test_half_of_a_result_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "write", lambda fd, data, write=os.write: write(fd, data[:5]))
+    with pytest.raises(VerdictError, match="ended without a result"):
+        run_in_child(lambda: "text", 60)
 
 
 def test_a_check_whose_process_ends_has_no_result() -> None:

@@ -1,5 +1,7 @@
+import os
 import select
 import signal
+import threading
 from typing import Any
 
 import pytest
@@ -117,6 +119,27 @@ def test_a_candidate_that_is_killed_before_it_is_read_answers_nothing(sit: Sit) 
             verify(candidate, INPUT, reply, None, deadline=limit)
 
     assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED
+
+
+def test_a_check_in_a_task_with_threads_runs_in_the_judge(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forked child has none of the task's threads, and waited for them as long as it might."""
+    limit, processes = Deadline.after(10), list[int]()
+    session = sit(make_judging(SORTED))
+    monkeypatch.setattr(session.code, "mismatch", lambda *_: processes.append(os.getpid()))
+    monkeypatch.setattr(host_candidate, "may_take_long", lambda *_: True)
+    stop = threading.Event()
+    with fresh_candidate(session, ROOM, None) as candidate:
+        candidate.build(limit)
+        reply = candidate.call(Operation.RUN, INPUT, None, limit).reply
+        verify(candidate, INPUT, reply, None, deadline=limit)
+        assert processes == []
+        threading.Thread(target=stop.wait).start()
+        verify(candidate, INPUT, reply, None, deadline=limit)
+        stop.set()
+
+    assert processes == [os.getpid()]
 
 
 def test_the_server_knows_when_the_tasks_code_checks_an_output(

@@ -482,6 +482,36 @@ def test_a_failed_check_that_holds_the_memory_allowed_does_not_blame_the_task(
         assert "AssertionError" in (task.mismatch(1, 2, None) or "")
 
 
+def test_the_alarm_after_an_output_has_failed_its_check_blames_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Zeros just before the end of the time: the alarm came while the reference was checked."""
+    task = checking(tmp_path, "assert output == 2", "def ref_kernel(_): return 2\n")
+
+    def late(*_: object) -> None:
+        raise OutOfTimeError(Verdict.TASK_ERROR, "the task's own code took longer")
+
+    monkeypatch.setattr(task, "_try_check", late)
+
+    assert "cannot be compared" in str(task.mismatch(1, 3, None))
+
+
+def test_the_least_time_of_a_check_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A submission could otherwise make later checks seem to be as slow as usual."""
+    task, now = checking(tmp_path, "return True"), [0.0]
+    monkeypatch.setattr("runners.harness.judge.task_code.time.monotonic", lambda: now[0])
+
+    def check(_: object, seconds: float) -> bool:
+        now[0] += seconds
+        return True
+
+    monkeypatch.setattr(task, "_check", check)
+    for seconds in (3.0, 1.0, 2.0):
+        task.mismatch(1, seconds, None)
+
+    assert [*task._checked_s.values()] == [1.0]
+
+
 def test_a_failed_check_holds_nothing_while_the_references_output_is_checked(
     tmp_path: Path,
 ) -> None:
@@ -567,7 +597,8 @@ def test_a_wrong_index_of_a_sparse_tensor_makes_an_output_wrong(
         (3.0, 0.0, 15.0, Verdict.TIMED_OUT),
         (3.0, 0.0, 9.0, Verdict.TASK_ERROR),
         (None, 2.0, 15.0, Verdict.TIMED_OUT),
-        (None, 2.0, 7.0, Verdict.TASK_ERROR),
+        (None, 2.0, 7.0, Verdict.TIMED_OUT),
+        (None, 2.0, 1.9, Verdict.TASK_ERROR),
         (None, 0.1, 15.0, Verdict.TASK_ERROR),
     ],
 )

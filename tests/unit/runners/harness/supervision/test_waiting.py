@@ -162,3 +162,23 @@ def test_a_thread_that_has_ended_is_no_error(monkeypatch: pytest.MonkeyPatch) ->
     with waiting.spread((1, 2), 1, PRESENT):
         entered = True
     assert entered
+
+
+@pytest.mark.parametrize(
+    ("samples", "used"),
+    [
+        ([(100, 1000, 10), (160, 1090, 40)], 60),  # nobody else
+        ([(100, 1000, 10), (160, 1_400_090, 40)], 1_099_060),  # a child, perhaps ended by now
+        ([(100, 0, 10), (160, 0, 40)], 60),  # without a group
+    ],
+)
+def test_preparing_takes_the_cpu_time_of_descendants_too(
+    monkeypatch: pytest.MonkeyPatch, samples: list[tuple[int, int, int]], used: int
+) -> None:
+    """A child cleared the memory of the next output while the main process waited for it."""
+    own, group, judge = (iter(each) for each in zip(*samples, strict=True))
+    monkeypatch.setattr(waiting, "group_cpu_ns", lambda: next(group) or None)
+    monkeypatch.setattr(time, "process_time_ns", lambda: next(judge))
+    monkeypatch.setattr(waiting, "_COUNTED_LATE_NS", 300_000)
+
+    assert waiting.Preparation(lambda: next(own)).used_ns() == used
