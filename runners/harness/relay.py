@@ -28,7 +28,7 @@ HEALTH, PROGRESS, ANSWER = b'{"h', b'{"p', b'{"e'
 _STATE = struct.Struct("=dQQ?")
 """When the judge must have ended a check, how long the two evaluations are, whether it checks."""
 _CRASHES = signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT
-_SIZE = 1 << 20
+_SIZE = 8 << 20
 
 
 class CheckWatch:
@@ -66,6 +66,8 @@ class CheckWatch:
             self._prepared = self.stage, rival
             self._written = self.evaluations_at(self.stage, rival)
             both = b"".join(self._written)
+            if len(both) > _SIZE - _STATE.size:
+                self._written, both = (b"", b""), b""
             self.memory[_STATE.size : _STATE.size + len(both)] = both
         self._set(checking=True)
         try:
@@ -101,7 +103,7 @@ class CheckWatch:
         """In the server: what to send for the judge; b"" if the submission is not to blame."""
         _, late, crashed, _ = _STATE.unpack_from(self.memory)
         begin, length = (_STATE.size + late, crashed) if self.crashed else (_STATE.size, late)
-        return bytes(self.memory[begin : begin + min(length, _SIZE)])
+        return bytes(self.memory[begin : begin + length])
 
     def wait(self, ended: int, reader: int | None = None) -> bool:
         """In the server: wait for the judge's end or lines; return whether `reader` has any.

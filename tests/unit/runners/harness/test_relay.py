@@ -80,6 +80,12 @@ def test_a_judge_has_crashed_in_a_check_if_a_signal_of_its_own_ended_it(
         assert watch.evaluation() == (b"crashed" if crashed else b"test")
 
 
+def test_evaluations_that_are_too_long_are_not_written(watch: CheckWatch) -> None:
+    watch.evaluations_at = lambda *_: (b"x" * relay._SIZE, b"y")
+    with watch.checking():
+        assert watch.evaluation() == b""
+
+
 def test_the_evaluation_for_a_rivals_answer_is_another_one(watch: CheckWatch) -> None:
     for rival, found in ((False, b"test"), (True, b"rival"), (False, b"test")):
         with watch.checking(rival=rival):
