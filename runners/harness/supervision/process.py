@@ -26,9 +26,7 @@ GAPS_MOST = 2
 """An output that takes more than this many times the memory of its elements is copied without gaps,
 because these take long to compare. Others keep their strides: a task may require contiguous memory.
 """
-_MEMORY_FILE = re.compile(
-    rb"^(\w+)-\w+ \S+ (\w+) \S+ (\d+) +(?:/memfd:|\[anon_shmem:)", re.MULTILINE
-)
+_MEMORY_FILE = re.compile(rb"(?m)^(\w+)-\w+ \S+ (\w+) \S+ (\d+) +(?:/memfd:|\[anon_shmem:)")
 """A mapping of a memory file, also with a name from PR_SET_VMA: address, offset and inode."""
 PIECE = 64 << 20
 """The bytes of an output that are copied between two checks of the deadline."""
@@ -109,7 +107,7 @@ class CandidateProcess:
             return time.perf_counter_ns()
         known, self.halted = self.halted.intersection(self.descendants), set()
         _stop_threads(self.pid)
-        self._halt(pid for pid in known if set(thread_states(pid).values()) - _STOPPED)
+        self._halt(known)
         self._await_stop()
         end = time.perf_counter_ns()
         self.descendants, self.stopped = (), frozenset()
@@ -133,9 +131,11 @@ class CandidateProcess:
             select.select([], [], [], 1e-3)
 
     def _halt(self, pids: Iterable[int]) -> None:
+        """Stop those that have not stopped by themselves."""
         for pid in pids:
-            _stop_threads(pid)
-            self.halted.add(pid)
+            if set(thread_states(pid).values()) - _STOPPED:
+                _stop_threads(pid)
+                self.halted.add(pid)
 
     def _event(self, events: int) -> bool:
         """Whether the process was stopped or resumed since the last call.

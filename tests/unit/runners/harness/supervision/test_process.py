@@ -186,8 +186,19 @@ def test_children_stand_still_go_on_and_die_with_their_parent(started: Started) 
     assert not running(child)
 
 
+@pytest.mark.parametrize("slow", [False, True])
 @pytest.mark.parametrize("started", [FAMILY], indirect=True)
-def test_a_child_that_had_stopped_by_itself_stays_stopped(started: Started) -> None:
+def test_a_child_that_had_stopped_by_itself_stays_stopped(
+    started: Started, monkeypatch: pytest.MonkeyPatch, *, slow: bool
+) -> None:
+    """On a busy machine its parent stopped late, and the judge then stopped, and resumed, both."""
+    subject, event, missed = started.subject, started.subject._event, [slow]
+
+    def seen_late(events: int) -> bool:
+        return not missed.pop() and event(events) if missed else event(events)
+
+    monkeypatch.setattr(process, "_QUICK_S", -1.0)
+    monkeypatch.setattr(subject, "_event", seen_late)
     (child,) = descendants(started.subject.pid)
     os.kill(child, signal.SIGSTOP)
     wait_until(lambda: states(child) == {"T"})
