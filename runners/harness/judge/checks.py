@@ -209,12 +209,12 @@ def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
     if child == 0:
         try:
             torch.set_num_threads(1)  # OpenMP would wait for threads that were not forked
-            os.write(writer, json.dumps(_result_of(check)).encode())
+            os.write(writer, json.dumps(_result_of(check)).encode() + b"\n")
         finally:
             os._exit(0)
     os.close(writer)
     try:
-        sent = _read_all(reader, Deadline.after(seconds))
+        sent = _read_line(reader, Deadline.after(seconds))
     except OutOfTimeError:
         sent = None
     finally:
@@ -232,13 +232,16 @@ def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
     return text or None
 
 
-def _read_all(reader: int, deadline: Deadline) -> bytes | None:
-    """Return what a pipe has up to its end; None if that does not come in time."""
+def _read_line(reader: int, deadline: Deadline) -> bytes | None:
+    """Return a line of a pipe, or what it has if it ends; None if neither comes in time.
+
+    A process that the check has started may keep the pipe open.
+    """
     sent = b""
     while (left := deadline.remaining) > 0 and select.select([reader], [], [], left)[0]:
-        if not (part := os.read(reader, 16 * TEXT_MOST)):
+        sent += (part := os.read(reader, 16 * TEXT_MOST))
+        if not part or sent.endswith(b"\n"):
             return sent
-        sent += part
     return None
 
 

@@ -387,6 +387,22 @@ def test_a_result_is_read_whole_also_from_a_small_pipe(monkeypatch: pytest.Monke
     assert run_in_child(lambda: text, 60) == text
 
 
+def test_a_process_that_a_check_leaves_behind_does_not_hold_up_its_result() -> None:
+    """It has the pipe too, whose end then does not come."""
+    ready, go = os.pipe()
+
+    def check() -> str | None:
+        if os.fork() == 0:
+            os.close(go)
+            os.read(ready, 1)  # until the test has ended
+            os._exit(0)
+        return "mismatch"
+
+    assert run_in_child(check, 20) == "mismatch"
+    os.close(go)
+    os.close(ready)
+
+
 def test_half_of_a_result_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "write", lambda fd, data, write=os.write: write(fd, data[:5]))
     with pytest.raises(VerdictError, match="ended without a result"):
