@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.doubles.discord.model.messages import Message
     from tests.doubles.discord.model.people import User
 
-FINAL_WITHIN_S = 10.0
+FINAL_WITHIN_S = 30.0
 
 
 @dataclass(eq=False, repr=False)

@@ -425,10 +425,15 @@ class TestTheDatabaseIsAway:
     async def test_when_it_stays_away_that_is_the_last_word(
         self, context: DiscordContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        interaction = command_used(context)
-        gone = AsyncMock(side_effect=StoreError("gone"))
+        interaction, told = command_used(context), asyncio.Event()
+
+        async def gone(*_: object) -> bool:
+            await told.wait()
+            raise StoreError("gone")
+
         monkeypatch.setattr(context.store.interactions, "claim", gone)
-        monkeypatch.setattr(module, "DATABASE_RETRY_S", 0.05)
+        monkeypatch.setattr(module, "DATABASE_RETRY_S", 0.0)
+        interaction.edit_original_response.side_effect = lambda **_: told.set()
         assert not await carried_out(interaction)
         assert answer_texts(interaction) == [DATABASE_UNAVAILABLE]
 
