@@ -53,6 +53,7 @@ class RoundPolicy(Wire):
 
 
 RANKED_ROUNDS = RoundPolicy()
+HOST_ROUNDS = RoundPolicy(looks=(5, 8, 12, 15, 20, 30))  # on the CPU
 COMPARED_ROUNDS = RoundPolicy(looks=(5, 8, 15, 30, 60))  # pairs, of a submission and its rival
 BENCHMARK_ROUNDS = RoundPolicy(looks=(3,), samples=15)
 
@@ -114,8 +115,9 @@ class EvaluationRequest(Wire):
 
     @property
     def round_policy(self) -> RoundPolicy:
-        """The requested policy, otherwise that of the mode or of a comparison on a GPU."""
-        ranked = RANKED_ROUNDS if self.rival is None or self.gpu == CPU else COMPARED_ROUNDS
+        """The requested policy, otherwise that of the mode, the device and a comparison."""
+        on_gpu = RANKED_ROUNDS if self.rival is None else COMPARED_ROUNDS
+        ranked = HOST_ROUNDS if self.gpu == CPU else on_gpu
         return self.rounds or (ranked if self.mode is Mode.RANKED else BENCHMARK_ROUNDS)
 
     @property
@@ -200,9 +202,8 @@ class Measurement(Wire):
     vs_reference: Annotated[Ratio | None, Field(exclude_if=lambda ratio: ratio is None)] = None
     """On the CPU: the time / that of the reference, if there is one; its half-width is noise."""
     reference_missed: Annotated[bool, Field(exclude_if=lambda missed: not missed)] = False
-    """On the CPU: whether that ratio is unknown because too few rounds timed the reference, as the
-    submission left it too little time or the machine was busy, or because the reference takes no
-    time that the judge's clock can distinguish from zero."""
+    """On the CPU: whether that ratio is unknown because too few rounds timed the reference (too
+    little time was left for it, or the machine was busy) or it takes no measurable time."""
     claimed_ns: float | None = None
     """The candidate's own time, which became `time_ns` unless it is `lifted`; None without one."""
     slowdown: Annotated[float | None, Field(gt=0, exclude_if=lambda factor: factor is None)] = None
@@ -254,8 +255,7 @@ class Environment(Wire):
     """How inputs and outputs moved: `shared-memory`, `vmm` or `pinned-host`; `none` in-process."""
     timing: Timing = Timing.OUTSIDE
     clocks: dict[str, float] = Field(default_factory=dict)
-    """After the last timed round: clocks in MHz, temperature in C, power and its limit in W, and
-    whether that limit lowered the clocks (0 or 1)."""
+    """After the last round: clocks in MHz, C, W, the limit in W, whether it slowed them (0, 1)."""
     slowed: dict[str, int] = Field(default_factory=dict)
     """Reason that slowed the GPU -> number of samples that were repeated because of it."""
 

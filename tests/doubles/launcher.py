@@ -217,7 +217,7 @@ def _template(kind: str) -> Template:
 
 def main() -> None:
     """Run as a template whose socket is standard input."""
-    evaluation.RANKED_ROUNDS = BRIEF_ROUNDS  # before anything else imports it
+    evaluation.RANKED_ROUNDS = evaluation.HOST_ROUNDS = BRIEF_ROUNDS  # before others import it
     comparison.NOISY_MOST = math.inf  # a few short rounds beside other tests are noisy
     _be_template(sys.argv[1])
 

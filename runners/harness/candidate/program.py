@@ -322,10 +322,10 @@ def enter(
     if gpu:
         limit_copy_queues()
         make_context()
-    else:
-        syscalls.keep_freed_memory(spec.limits.memory // 16)
     if isinstance(spec, channel.SpareSpec):
         spec, others = assigned(orders)
+    if not gpu:
+        syscalls.keep_freed_memory(spec.limits.memory // 16, spec.ready_memory)
     files, *memory = others
     candidate = Candidate(orders, memory, spec)
     write_files(files)

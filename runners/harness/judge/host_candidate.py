@@ -61,6 +61,8 @@ class HostCandidate:
     """On the CPU: whether requests tell no structure, because that of an input was another one."""
     expected: values.Node | None = None
     """On the CPU: whose scalars the calibration kernel describes."""
+    cold = True
+    """On the CPU: whether calls find nothing in the caches; untimed calls need not."""
 
     def __init__(self, session: EvaluationSession, handle: CandidateHandle, arena: Arena) -> None:
         with session.record_duration("start"):
@@ -124,7 +126,8 @@ class HostCandidate:
         frame, withheld = self._encoded(order, (), whole=self.withholds_all)
 
         def write() -> bytes:
-            flush_caches()
+            if self.cold:
+                flush_caches()
             self.arena.write(plan.node, value)
             return withheld or channel.GO_FRAME
 

@@ -18,6 +18,12 @@ from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.verdicts import VerdictError
 from runners.languages import Recipe
 
+READY_INPUTS = 16
+"""Of how many inputs the memory is that a candidate on the CPU can allocate without page faults.
+
+Calls of one kernel differed by a factor of four otherwise, by how many new pages they touched.
+"""
+
 
 class CandidatePool:
     """Fresh candidates for inputs like `plan` and outputs like `expected`, each used once.
@@ -144,6 +150,8 @@ def start_candidate(
     host: arena.Arena,
     device_fds: list[int],
     shared: channel.DeviceFds | None,
+    *,
+    ready_memory: int = 0,
 ) -> Iterator[CandidateHandle]:
     """Start a candidate process without waiting; at the end kill it and log what it printed."""
     launching = session.launching
@@ -152,6 +160,7 @@ def start_candidate(
         threads=threads_of(session.request.limits, gpu=session.on_gpu),
         recipe=Recipe.of(session.request.task, launching.signature if launching else None),
         arena_size=host.size,
+        ready_memory=ready_memory,
         shared=shared,
     )
     with session.record_duration("start"):
@@ -186,7 +195,12 @@ def host_start(
         candidate.structure = scalars.without(plan.node)
         return candidate
 
-    with host_arena(session, plan) as host, start_candidate(session, host, [], None) as handle:
+    with (
+        host_arena(session, plan) as host,
+        start_candidate(
+            session, host, [], None, ready_memory=READY_INPUTS * plan.host_size
+        ) as handle,
+    ):
         yield ready
 
 

@@ -29,8 +29,7 @@ TOUCHED_MOST = 64
 TRAIN_MOST = 32
 """The most calls of a train."""
 _CLAIM_MOST = 1e15
-Claim = Annotated[float, Field(ge=0, le=_CLAIM_MOST)]
-"""A time in nanoseconds by the candidate's clock."""
+Claim = Annotated[float, Field(ge=0, le=_CLAIM_MOST)]  # a time in ns by the candidate's clock
 READY_FRAME = b"ready"
 """From a candidate on the CPU: it has parsed the request and waits for its input."""
 GO_FRAME = b"go"
@@ -211,6 +210,7 @@ class CandidateSpec(Wire):
     threads: int
     recipe: Recipe
     arena_size: int
+    ready_memory: int = 0  # what it can allocate without page faults, in bytes
     shared: DeviceFds | None = None
 
 

@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from statistics import fmean, median, quantiles
+from typing import NamedTuple
 
 from runners.contract.comparison import FLOOR_NS, Ratio, is_noisy
 from runners.harness.timing.intervals import Interval, mean_of_faster_half, t_quantile
@@ -20,6 +21,23 @@ _RESAMPLES = 200
 _Rounds = Sequence[Round]
 
 
+class _Times(NamedTuple):
+    """The times in ns that one round contributes."""
+
+    kernel: list[float]
+    cpu_per_thread: list[float]
+    reference: list[float]
+
+
+def _times_of(one: Round) -> _Times:
+    overhead, usual = one.overhead, median(one.calibration_cpu_ns or [0.0])
+    return _Times(
+        [window - overhead for window in one.windows],
+        [(used - usual) / one.threads for used in one.cpu_ns_used],
+        [window - overhead for window in one.reference_windows],
+    )
+
+
 def time_interval(rounds: _Rounds) -> Interval:
     """The published time: the mean of the faster half of all calls.
 
@@ -28,7 +46,7 @@ def time_interval(rounds: _Rounds) -> Interval:
     """
     rounds = with_reference(rounds) or rounds
     if len(rounds) < 2:
-        return Interval(_time(rounds), 2 * rounds[0].error)
+        return Interval(_time([*map(_times_of, rounds)]), 2 * rounds[0].error)
     return _resampled(rounds, _time)
 
 
@@ -38,10 +56,10 @@ def ratio_to_reference(rounds: _Rounds) -> Ratio | None:
     Both are measured in each round, so what slows a whole round slows both.
     """
     both = with_reference(rounds)
-    if not both or _reference_time(both) < FLOOR_NS:
+    if not both or _reference_time([*map(_times_of, both)]) < FLOOR_NS:
         return None
     found = _resampled(both, lambda some: _time(some) / max(FLOOR_NS, _reference_time(some)))
-    hidden = fmean(each.choosable for each in both) / _time(both)
+    hidden = fmean(each.choosable for each in both) / _time([*map(_times_of, both)])
     half_width = found.half_width + found.centre * hidden
     return Ratio(ratio=found.centre, half_width=half_width, rounds=len(both))
 
@@ -66,36 +84,31 @@ def relative_half_width(rounds: _Rounds) -> float:
 
 def is_too_noisy(rounds: _Rounds) -> bool:
     """Whether the time is too uncertain to be ranked."""
-    time_ns = _time(rounds)
+    time_ns = _time([*map(_times_of, rounds)])
     return is_noisy(time_ns, relative_half_width(rounds) * time_ns)
 
 
-def _time(rounds: _Rounds) -> float:
-    windows = [window - each.overhead for each in rounds for window in each.windows]
-    used = [
-        (cpu_ns - median(each.calibration_cpu_ns)) / each.threads
-        for each in rounds
-        for cpu_ns in each.cpu_ns_used
-    ]
+def _time(rounds: Sequence[_Times]) -> float:
+    windows = [time for each in rounds for time in each.kernel]
+    used = [time for each in rounds for time in each.cpu_per_thread]
     least = mean_of_faster_half(used) if used else 0.0
     return max(FLOOR_NS, mean_of_faster_half(windows), least)
 
 
-def _reference_time(rounds: _Rounds) -> float:
-    windows = [window - each.overhead for each in rounds for window in each.reference_windows]
-    return mean_of_faster_half(windows)
+def _reference_time(rounds: Sequence[_Times]) -> float:
+    return mean_of_faster_half([time for each in rounds for time in each.reference])
 
 
-def _resampled(rounds: _Rounds, value: Callable[[_Rounds], float]) -> Interval:
+def _resampled(rounds: _Rounds, value: Callable[[Sequence[_Times]], float]) -> Interval:
     """The value of all rounds and its interval, from rounds that are drawn with replacement.
 
     The error is that of the middle 68 % of such draws, which a single slow round does not widen,
     and too small by one in as many as there are rounds.
     Source: B. Efron, R. Tibshirani, An Introduction to the Bootstrap (1993), 6.
     """
-    drawing = random.Random(0)  # noqa: S311 - the same result each time
-    count, centre = len(rounds), value(rounds)
-    drawn = [math.log(value(drawing.choices(rounds, k=count))) for _ in range(_RESAMPLES)]
+    drawing, times = random.Random(0), [*map(_times_of, rounds)]  # noqa: S311 - always the same
+    count, centre = len(times), value(times)
+    drawn = [math.log(value(drawing.choices(times, k=count))) for _ in range(_RESAMPLES)]
     parts = quantiles(drawn, n=100)
     error = (parts[83] - parts[15]) / 2 * math.sqrt(count / (count - 1))
     return Interval(centre, centre * math.expm1(t_quantile(count - 1) * error))

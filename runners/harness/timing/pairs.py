@@ -276,7 +276,6 @@ class PairedTimer:
             timed, spent = timer.add_round(calibrator)
         finally:
             timer.pool.close()
-        timer.samples.update(timer.rounds, spent)
         if timer not in self.late and timer.stop_rule.is_late(spent, timer.share):
             self.late.append(timer)
         return timed

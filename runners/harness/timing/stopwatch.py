@@ -24,6 +24,7 @@ from runners.harness.timing.calls import (
     UnlikeInputError,
     WorkloadCalls,
     calm_overheads,
+    untimed,
     with_preparation,
 )
 from runners.harness.timing.rounds import LEFT_OUT, DisturbedError, Round
@@ -31,10 +32,10 @@ from runners.harness.verdicts import MachineError, VerdictError
 
 CALIBRATIONS = 15
 """Windows of the calibration candidate before the timed candidate imports the submission."""
-HOST_CALIBRATIONS = 6
+HOST_CALIBRATIONS = 4
 """The same on the CPU, where each one writes a whole input; the median ignores single outliers."""
 ECHOES = 5
-"""Windows on the CPU in which the calibration candidate only answers."""
+"""Windows of a workload on the CPU in which the calibration candidate only answers."""
 SETTLING = 2
 """Windows of a fresh process that are not counted, because they pay for copy-on-write."""
 RUNS_AFTER_CALLS = "the kernel continues to work after its calls"
@@ -76,10 +77,10 @@ class WorkloadTimer(WorkloadCalls):
         self.trains.required = False
 
     def measure(self, budget: TimeBudget, report: Callable[[int], None]) -> Measurement:
-        """Time rounds until the interval is narrow, the cap is reached or time runs out.
+        """Time rounds until the stop rule ends them; `report` gets their number after each one.
 
         VerdictError if an output is wrong or the time is not confirmed; MachineError if the machine
-        is too unsteady. `report` gets the number of rounds after each one.
+        is too unsteady.
         """
         with self.pool:
             self.begin()
@@ -112,7 +113,6 @@ class WorkloadTimer(WorkloadCalls):
             report(len(self.rounds))
             if stop := self.stop_rule.reason(self.rounds, spent, self.share):
                 return stop
-            self.samples.update(self.rounds, spent)
 
     def add_round(self, calibrator: HostCandidate) -> tuple[Round, float]:
         """Time one round; return it and how many seconds it took."""
@@ -207,16 +207,16 @@ class WorkloadTimer(WorkloadCalls):
     def settle(self, candidate: HostCandidate) -> None:
         """Make untimed calls of a fresh candidate, which only runs trusted code until it builds."""
         candidate.handle.process.may_run = self.session.on_gpu
-        for _ in range(SETTLING):
-            self._calibrated(candidate, waiting=False)
+        with untimed(candidate):
+            for _ in range(SETTLING):
+                self._calibrated(candidate, waiting=False)
 
     def _begin_round(self, candidate: HostCandidate, calibrator: HostCandidate) -> Round:
         """Calibrate with a candidate that has not imported the submission."""
-        threads = min(CORES, self.session.request.limits.processes)
         hosted = any(map(values.on_host, values.tensors(self.plan.node)))
         result = Round(
             on_gpu=self.session.on_gpu,
-            threads=threads,
+            threads=min(CORES, self.session.request.limits.processes),
             hosted=hosted,
             others_ns=OtherProcesses().used_ns,
         )
@@ -248,9 +248,10 @@ class WorkloadTimer(WorkloadCalls):
         with self.session.record_duration("build"):
             candidate.build(self.deadline)
         process, known_processes = candidate.handle.process, frozenset[int]()
-        for _ in range(WARM_UPS):
-            self._call(candidate)
-            known_processes = max(known_processes, frozenset(process.descendants), key=len)
+        with untimed(candidate):
+            for _ in range(WARM_UPS):
+                self._call(candidate)
+                known_processes = max(known_processes, frozenset(process.descendants), key=len)
         rehearsed = self._rehearse(candidate) if self.session.on_gpu else []
         result.could_train = self.trains.current is not None
         short = candidate.ahead and self.trains.fits_rehearsal(rehearsed, result)
@@ -261,10 +262,9 @@ class WorkloadTimer(WorkloadCalls):
         if short and self.trains.run(candidate, result, overhead):
             return result
         until = self.stop_rule.round_deadline(done, self.share)
-        with self.samples.measure_sampling():
-            while self.samples.needs_more(result, until):
-                self._sample(candidate, calibrator, result, trusted=False)
-                refuse_new_processes(known_processes, process.descendants)
+        while self.samples.needs_more(result, until):
+            self._sample(candidate, calibrator, result, trusted=False)
+            refuse_new_processes(known_processes, process.descendants)
         refuse_other_program(process)
         if result.claimed and self.trains.fits(median(result.claims), result.bound):
             self.trains.run(candidate, result, overhead)
@@ -289,9 +289,8 @@ class WorkloadTimer(WorkloadCalls):
         ran_while_frozen = candidate.handle.process.ran_while_frozen
         call = self._calibration_call if trusted else self._call
         called = with_preparation(call(candidate), result)
-        every = CALIBRATED_EVERY if self.session.on_gpu else 1
         calibration = None
-        if len(result.windows) % every == 0:
+        if len(result.windows) % (CALIBRATED_EVERY if self.session.on_gpu else 1) == 0:
             with self.session.record_duration("calibrate"):
                 calibration = self._calibration_call(calibrator)
         candidate.handle.verify_frozen(self.deadline)
@@ -331,7 +330,8 @@ class WorkloadTimer(WorkloadCalls):
         """Measure the overhead of the calibration candidate and, on a GPU, of this candidate."""
         on_gpu, calls = self.session.on_gpu, []
         for _ in range(CALIBRATIONS if on_gpu else HOST_CALIBRATIONS):
-            calibration = self._calibration_call(candidate)  # before each one something else ran
+            with untimed(candidate):  # so that something else runs before each
+                calibration = self._calibration_call(candidate)
             if on_gpu:
                 result.own_overheads.append(candidate.overhead(calibration))
                 result.calibration_ns.append(calibration.reply.claimed_ns)
@@ -340,10 +340,11 @@ class WorkloadTimer(WorkloadCalls):
         result.prepared_ns.extend(each.prepared_ns for each in calls)
         overheads = map(calibrator.overhead, calls) if on_gpu else calm_overheads(calibrator, calls)
         result.overheads_before.extend(overheads)
-        for _ in range(0 if on_gpu else ECHOES):
+        for _ in range(0 if on_gpu else ECHOES - len(self.echo_cpu_ns)):
             self._take_precedence()
             echo = calibrator.echo(self.deadline)
-            result.echo_cpu_ns.append(echo.cpu_ns + echo.prepared_ns)
+            self.echo_cpu_ns.append(echo.cpu_ns + echo.prepared_ns)
+        result.echo_cpu_ns = self.echo_cpu_ns
         for _ in range(WAITING_CALIBRATIONS if on_gpu else 0):
             waiting = self._calibration_call(candidate, waiting=True)
             result.waiting_windows.append(waiting.window_ns - waiting.host_part_ns)

@@ -10,9 +10,19 @@ import psutil
 import pytest
 
 from runners.contract.evaluation import Evaluation
+from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles import footprints
-from tests.doubles.judging import ROOT, SORT, SORTED, Harness, make_judging, make_sort_task, serving
+from tests.doubles.judging import (
+    FEW_ROUNDS,
+    ROOT,
+    SORT,
+    SORTED,
+    Harness,
+    make_judging,
+    make_sort_task,
+    serving,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +45,20 @@ def custom_kernel(data):
     return torch.sort(data[0]).values
 """
 """Prints how many pages the Linux kernel gave it for two tensors of 488 pages each."""
+FIRST_PAGES = """
+import resource
+import torch
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+def custom_kernel(data):
+    before = faults()
+    data[0].double().exp_()
+    print("new pages:", faults() - before)
+    return torch.sort(data[0]).values
+"""
+"""Prints how many pages the Linux kernel gave it for a copy in double precision."""
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +87,16 @@ def test_a_kernel_uses_the_memory_that_it_has_freed(harness: Harness) -> None:
     log = harness.evaluate(make_judging(PAGES)).log
 
     assert int(log.split()[-1]) < 100
+
+
+def test_a_timed_candidate_has_memory_that_is_ready(harness: Harness) -> None:
+    task = make_sort_task(benchmarks=(Workload(args={"size": 300_000, "seed": 1}),))
+
+    log = harness.evaluate(make_judging(FIRST_PAGES, Mode.BENCHMARK, task=task)).log
+
+    _, *timed = (int(line.split()[-1]) for line in log.splitlines())  # the first is of a test
+    assert len(timed) >= FEW_ROUNDS.looks[-1] * FEW_ROUNDS.samples
+    assert max(timed) < 300  # of 586; the code of torch is among them
 
 
 def test_progress_is_told_before_the_answer(harness: Harness) -> None:

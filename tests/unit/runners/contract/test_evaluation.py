@@ -7,6 +7,7 @@ from runners.contract.comparison import LIMITS_OF_COMPARISON, Comparison, Ratio
 from runners.contract.evaluation import (
     BENCHMARK_ROUNDS,
     COMPARED_ROUNDS,
+    HOST_ROUNDS,
     RANKED_ROUNDS,
     CaseKind,
     CaseStatus,
@@ -26,10 +27,11 @@ def test_looks_are_ascending_round_counts(looks: tuple[int, ...]) -> None:
 
 
 def test_a_request_has_the_rounds_of_its_mode_unless_it_names_others() -> None:
-    assert make_request(mode=Mode.RANKED).round_policy == RANKED_ROUNDS
+    assert make_request(mode=Mode.RANKED).round_policy == HOST_ROUNDS
+    assert make_request(mode=Mode.RANKED, gpu="H100").round_policy == RANKED_ROUNDS
     assert make_request(mode=Mode.BENCHMARK).round_policy == BENCHMARK_ROUNDS
     rival = make_request(mode=Mode.RANKED, rival="# its source")
-    assert rival.round_policy == RANKED_ROUNDS
+    assert rival.round_policy == HOST_ROUNDS
     assert rival.model_copy(update={"gpu": "H100"}).round_policy == COMPARED_ROUNDS
     own = RoundPolicy(looks=(2,))
     assert make_request(mode=Mode.RANKED, rounds=own).round_policy == own

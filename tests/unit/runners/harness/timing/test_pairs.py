@@ -26,7 +26,7 @@ from runners.harness.timing.clocks import own_value
 from runners.harness.timing.intervals import log_interval
 from runners.harness.timing.pairs import LOOKS_WIDEN, PairedTimer, RivalFailedError, of_rival
 from runners.harness.timing.rounds import HIDDEN_NS, Round, Trains
-from runners.harness.timing.samples import Samples, SlowCalls
+from runners.harness.timing.samples import SlowCalls
 from runners.harness.timing.stop_rule import StopRule
 from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import MachineError, VerdictError
@@ -339,7 +339,6 @@ def told_rounds(
     timer.session.on_gpu = False
     monkeypatch.setattr(SlowCalls, "was_slow", lambda *_: False)
     monkeypatch.setattr(StopRule, "audit", lambda *_: None)
-    monkeypatch.setattr(Samples, "update", lambda *_: None)
     queues = {timer.ours: iter(ours), timer.theirs: iter(theirs)}
 
     def add_round(this: WorkloadTimer, _: object) -> tuple[Round, float]:

@@ -21,9 +21,9 @@ from runners.harness.timing import stopwatch as timing
 from runners.harness.timing.calls import WARM_UPS
 from runners.harness.timing.clocks import HONEST_NS
 from runners.harness.timing.rounds import LATE_MOST, Round
-from runners.harness.timing.samples import NOISY_SAMPLES, SlowCalls
+from runners.harness.timing.samples import HOST_SAMPLES
 from runners.harness.timing.stop_rule import StopRule
-from runners.harness.timing.stopwatch import REHEARSALS, WorkloadTimer
+from runners.harness.timing.stopwatch import REHEARSALS
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import thread_states
 from tests.doubles.judging import SORT, SORTED, make_sort_task
@@ -149,45 +149,7 @@ def test_slow_warm_ups_do_not_choose_how_many_calls_are_timed(sit: Sit) -> None:
 
     found = measured(watch(sit, slow_at_first, seconds=22, rounds=policy))
 
-    assert [len(samples) for samples in found.samples] == [12, 12]
-
-
-def rounds_apart(by_ns: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each round's windows be longer than those of the round before."""
-    sample = WorkloadTimer._sample
-    seen: list[Round] = []
-
-    def apart(
-        stopwatch: WorkloadTimer,
-        candidate: HostCandidate,
-        calibrator: HostCandidate,
-        result: Round,
-        *,
-        trusted: bool,
-    ) -> None:
-        sample(stopwatch, candidate, calibrator, result, trusted=trusted)
-        if result not in seen:
-            seen.append(result)
-        calm = 1e9 + 1e3 * len(result.windows)
-        result.windows[-1] = calm + by_ns * len(seen)
-
-    monkeypatch.setattr(WorkloadTimer, "_sample", apart)
-
-
-@pytest.mark.parametrize(("apart_ns", "spared"), [(1e8, True), (0.0, False)])
-def test_where_rounds_differ_far_more_than_samples_later_ones_have_fewer(
-    *, sit: Sit, monkeypatch: pytest.MonkeyPatch, apart_ns: float, spared: bool
-) -> None:
-    monkeypatch.setattr(Round, "overhead", 0.0)
-    monkeypatch.setattr(SlowCalls, "is_slow", lambda *_: False)
-    rounds_apart(apart_ns, monkeypatch)
-    policy = RoundPolicy(looks=(5,), samples=20, half_width=1e-9)
-
-    found = measured(watch(sit, rounds=policy))
-
-    counts = [len(samples) for samples in found.samples]
-    assert counts[:3] == [NOISY_SAMPLES] * 3
-    assert counts[3:] == [6, 6] if spared else [NOISY_SAMPLES] * 2
+    assert [len(samples) for samples in found.samples] == [HOST_SAMPLES] * 2
 
 
 def ran_while_frozen(of: HostCandidate, at: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
