@@ -53,7 +53,7 @@ class RoundPolicy(Wire):
 
 
 RANKED_ROUNDS = RoundPolicy()
-HOST_ROUNDS = RoundPolicy(looks=(5, 8, 12, 15, 20, 30))  # on the CPU
+HOST_ROUNDS = RoundPolicy(looks=(5, 8, 12, 20, 30))  # on the CPU
 COMPARED_ROUNDS = RoundPolicy(looks=(5, 8, 15, 30, 60))  # pairs, of a submission and its rival
 BENCHMARK_ROUNDS = RoundPolicy(looks=(3,), samples=15)
 

@@ -38,6 +38,7 @@ PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 SECCOMP_MODE_FILTER = 2
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_PERTURB = -1, -3, -6
+_INT_MAX = (1 << 31) - 1
 
 _AT_FDCWD = -100
 _AT_RECURSIVE = 0x8000
@@ -217,9 +218,11 @@ def keep_freed_memory(most: int = 1 << 30, ready: int = 0) -> None:
 
     Reused memory costs no page faults. The first `ready` bytes that it allocates cost none either.
     """
-    for knob in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):
-        _LIBC.mallopt(knob, most)
-    ready = min(ready, most)
+    most = min(most, 1 << 30)
+    _LIBC.mallopt(_M_TRIM_THRESHOLD, _INT_MAX)
+    for threshold in (32 << 20, most):  # glibc before 2.35 refuses the second one
+        _LIBC.mallopt(_M_MMAP_THRESHOLD, min(threshold, most))
+    ready = min(ready, most // 2)  # a block of `most` would not be kept
     if block := _LIBC.malloc(ctypes.c_size_t(ready)):
         _LIBC.free(ctypes.c_void_p(ctypes.memset(block, 1, ready)))
 

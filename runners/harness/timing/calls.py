@@ -39,6 +39,8 @@ CALL_SHARE = 0.05
 the submission has spent."""
 REFERENCE_SHARE = 1 / 20
 """The most of a workload's seconds for its rounds that the reference takes before or after one."""
+REFERENCE_LEAST = 2
+"""The least calls of the reference before and after a round, however long they take."""
 STARTS_MOST = 8
 """The most candidates that start at once on a GPU."""
 ROOM = 2
@@ -101,6 +103,7 @@ class ReferenceTimer:
         request = session.request
         self.source = None if session.on_gpu else session.code.reference_source(request)
         self.candidate: HostCandidate | None = None
+        self.stack = ExitStack()
         self.ran_out_of_time = False
         """Whether it was stopped because the workload's time was over, not by its own fault."""
         limit_s = request.task.timeout_s(request.mode) / len(request.task.timed(request.mode))
@@ -111,10 +114,10 @@ class ReferenceTimer:
     @contextmanager
     def fresh(self, data: object, share: Deadline) -> Iterator[None]:
         """Start a candidate for one round, if there is a reference, and warm it up."""
-        with ExitStack() as stack:
+        with self.stack:
             if self.source is not None:
                 with self._dropped_on_failure(share), self.session.record_duration("reference"):
-                    self.candidate = stack.enter_context(self._started(self.source, share))
+                    self.candidate = self.stack.enter_context(self._started(self.source, share))
                     with untimed(self.candidate):
                         for _ in range(WARM_UPS):
                             self.call(data, share, None)
@@ -146,12 +149,17 @@ class ReferenceTimer:
 
     @contextmanager
     def _dropped_on_failure(self, share: Deadline) -> Iterator[None]:
-        """Stop timing the reference if it fails, such as at its deadline."""
+        """Stop timing the reference if it fails, such as at its deadline, and end its process."""
         try:
             yield
         except (VerdictError, StartError):
+            self.stack.close()
             self.source = self.candidate = None
             self.ran_out_of_time = share.remaining < 0
+
+    def is_awaited(self, rounds: Sequence[Round]) -> bool:
+        """Whether too few of these rounds timed the reference, and further ones can."""
+        return self.source is not None and not cpu_times.with_reference(rounds)
 
     def missed(self, rounds: Sequence[Round]) -> bool:
         """Whether there is no ratio although the reference did not fail.
@@ -200,31 +208,31 @@ class WorkloadCalls:
     ) -> channel.Exchange:
         """Run the calibration kernel; on the CPU again if it waited for other processes."""
         called = self._calibrated(candidate, waiting=waiting)
-        for _ in range(REPEATS_MOST if precedence.taken else 0):
+        preceded = precedence.file >= 0 and self.stop_rule.may_precede
+        for _ in range(REPEATS_MOST if preceded else 0):
             if not waited(called.waited_ns, called.window_ns):
                 break
             called = self._calibrated(candidate, waiting=waiting)
         return called
 
     def _calibrated(self, candidate: HostCandidate, *, waiting: bool) -> channel.Exchange:
-        self._take_precedence()
         candidate.told, candidate.withholds_all = not self.varies, self.reference.withholds_all
-        return candidate.call(
-            channel.Operation.TOUCH,
-            self.calibration_input,
-            self.expected,
-            self.deadline,
-            waiting=waiting,
-        )
+        with self._preceding():
+            return candidate.call(
+                channel.Operation.TOUCH,
+                self.calibration_input,
+                self.expected,
+                self.deadline,
+                waiting=waiting,
+            )
 
     def _call(self, candidate: HostCandidate) -> channel.Exchange:
         """Call the submission on a fresh input and check its answer."""
         data, expected = self._fresh_call()
         candidate.told, candidate.withholds = not self.varies, self.withholds
         candidate.withholds_all = self.reference.withholds_all
-        with self.session.record_duration("run"):
-            self._take_precedence()
-            launch = self.session.launch_of(self.workload)
+        launch = self.session.launch_of(self.workload)
+        with self.session.record_duration("run"), self._preceding():
             exchange = candidate.call(
                 channel.Operation.RUN, data, expected, self.deadline, launch=launch
             )
@@ -284,19 +292,23 @@ class WorkloadCalls:
         return unusual or varies or larger or unlike
 
     def _time_reference(self, result: Round) -> None:
-        """Time the reference with half as many calls as the round has, as far as there is time."""
+        """Time the reference with half as many calls as the round may have, if there is time."""
         until = Deadline.after(self.stop_rule.budget_s * REFERENCE_SHARE)
         with self.session.record_duration("reference"):
-            for count in range(self.samples.wanted // 2):
-                if self.reference.candidate is None or (count and until.remaining < 0):
+            for count in range(max(REFERENCE_LEAST, self.samples.wanted // 2)):
+                late = count >= REFERENCE_LEAST and until.remaining < 0
+                if self.reference.candidate is None or late:
                     return
-                self._take_precedence()
-                self.reference.call(self._fresh_input(), self.share, result)
+                data = self._fresh_input()
+                with self._preceding():
+                    self.reference.call(data, self.share, result)
 
-    def _take_precedence(self) -> None:
-        """Let the next call on the CPU run before other processes."""
-        if not self.session.on_gpu:
-            precedence.take(wanted=self.stop_rule.may_precede)
+    @contextmanager
+    def _preceding(self) -> Iterator[None]:
+        """Let a call on the CPU, and only the call, run before other processes."""
+        precedence.take(wanted=self.stop_rule.may_precede)
+        yield
+        precedence.take(wanted=False)
 
     def _fresh_input(self) -> Any:  # noqa: ANN401 - the task's own type
         self.index += 1

@@ -157,6 +157,7 @@ def paused(timer: WorkloadTimer) -> Iterator[None]:
         taken = time.monotonic() - begin
         timer.deadline = Deadline(timer.deadline.end + taken)
         timer.share = Deadline(timer.share.end + taken)
+        timer.stop_rule.budget = Deadline(timer.stop_rule.budget.end + taken)
 
 
 class PairedTimer:

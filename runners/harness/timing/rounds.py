@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median, stdev
 
-from runners.harness.timing.intervals import standard_error_of_median
+from runners.harness.timing.intervals import mean_of_faster_half, standard_error_of_median
 
 DISTURBED_NS = 50_000.0
 """A calibration window is disturbed if it is this much longer than those before the import. Two
@@ -276,15 +276,13 @@ class Round:
 
     @property
     def choosable(self) -> float:
-        """By how much the bound in ns may be too low because a candidate chose the calls left out.
-
-        With it, the round's time is at least what it would be if no call had been left out, nor
-        repeated.
-        """
+        """By how much a time may be too low because a candidate chose which calls did not count."""
         chosen = self.left_out + self.repeated
         if not chosen or self.trains is not None:  # trains replace the single calls
             return 0.0
-        return max(0.0, median(self.windows + chosen) - median(self.windows))
+        whole, kept = self.windows + chosen, self.windows
+        faster = 0.0 if self.on_gpu else mean_of_faster_half(whole) - mean_of_faster_half(kept)
+        return max(0.0, faster, median(whole) - median(kept))
 
     @property
     def reference(self) -> float | None:

@@ -14,8 +14,8 @@ MARGIN = 1.3
 
 
 HOST_S = 7.0
-"""Seconds that all benchmarks of a run on the CPU may take together beyond their least rounds;
-twice as long while a time is too noisy to be ranked."""
+"""Seconds that all benchmarks of a run on the CPU take together, unless their least rounds take
+longer; twice as long while a time cannot be ranked."""
 HOST_HALF_WIDTH = 0.01
 """The relative half-width that is narrow enough on the CPU, where rounds differ by more."""
 
@@ -43,9 +43,9 @@ class StopRule:
         """Begin the budget of this workload on the CPU."""
         self.budget = Deadline.after(self.budget_s)
 
-    def budget_left(self, rounds: list[Round]) -> float:
+    def budget_left(self, rounds: list[Round], *, awaited: bool = False) -> float:
         """Return the seconds that are left for further rounds on the CPU."""
-        extra = self.budget_s if cpu_times.is_too_noisy(rounds) else 0.0
+        extra = self.budget_s if awaited or cpu_times.is_too_noisy(rounds) else 0.0
         return self.budget.remaining + extra
 
     @property
@@ -61,19 +61,23 @@ class StopRule:
             left = min(left, max(0.0, self.budget.remaining))
         return Deadline.after(left / rounds_left)
 
-    def reason(self, rounds: list[Round], spent: float, share: Deadline) -> StopReason | None:
+    def reason(
+        self, rounds: list[Round], spent: float, share: Deadline, *, awaited: bool = False
+    ) -> StopReason | None:
         """Return why timing stops after these rounds; None if another one follows.
 
-        `spent` is the last round's duration in seconds; this workload's time ends at `share`.
+        `spent` is the last round's duration in seconds; this workload's time ends at `share`. A
+        time of the reference may be `awaited`, without which this one cannot be ranked.
         """
         if self.slow_calls.was_slow(rounds):
             return StopReason.SLOW
         count = len(rounds)
-        if count in self.policy.looks and self.is_precise(rounds):
+        if count in self.policy.looks and not awaited and self.is_precise(rounds):
             return StopReason.PRECISE
         if count >= self.policy.looks[-1]:
             return StopReason.ROUND_CAP
-        if self.on_cpu and count >= self.policy.looks[0] and self.budget_left(rounds) < spent:
+        least = self.policy.looks[0]
+        if self.on_cpu and count >= least and self.budget_left(rounds, awaited=awaited) < spent:
             return StopReason.BUDGET
         return StopReason.TIME_CAP if self.is_late(spent, share) else None
 

@@ -109,9 +109,10 @@ class WorkloadTimer(WorkloadCalls):
         """Time rounds until the stop rule ends them."""
         while True:
             self._prepare(0, len(self.rounds))
-            _, spent = self.add_round(calibrator)
+            spent = self.add_round(calibrator)[1]
             report(len(self.rounds))
-            if stop := self.stop_rule.reason(self.rounds, spent, self.share):
+            awaited = self.reference.is_awaited(self.rounds)
+            if stop := self.stop_rule.reason(self.rounds, spent, self.share, awaited=awaited):
                 return stop
 
     def add_round(self, calibrator: HostCandidate) -> tuple[Round, float]:
@@ -213,11 +214,10 @@ class WorkloadTimer(WorkloadCalls):
 
     def _begin_round(self, candidate: HostCandidate, calibrator: HostCandidate) -> Round:
         """Calibrate with a candidate that has not imported the submission."""
-        hosted = any(map(values.on_host, values.tensors(self.plan.node)))
         result = Round(
             on_gpu=self.session.on_gpu,
             threads=min(CORES, self.session.request.limits.processes),
-            hosted=hosted,
+            hosted=any(map(values.on_host, values.tensors(self.plan.node))),
             others_ns=OtherProcesses().used_ns,
         )
         self.settle(candidate)
@@ -341,8 +341,8 @@ class WorkloadTimer(WorkloadCalls):
         overheads = map(calibrator.overhead, calls) if on_gpu else calm_overheads(calibrator, calls)
         result.overheads_before.extend(overheads)
         for _ in range(0 if on_gpu else ECHOES - len(self.echo_cpu_ns)):
-            self._take_precedence()
-            echo = calibrator.echo(self.deadline)
+            with self._preceding():
+                echo = calibrator.echo(self.deadline)
             self.echo_cpu_ns.append(echo.cpu_ns + echo.prepared_ns)
         result.echo_cpu_ns = self.echo_cpu_ns
         for _ in range(WAITING_CALIBRATIONS if on_gpu else 0):

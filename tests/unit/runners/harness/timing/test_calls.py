@@ -1,9 +1,12 @@
 """Calls of the reference beside the submission's, on the CPU."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from statistics import median
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
 
@@ -13,6 +16,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.protocol import channel, values
+from runners.harness.sandbox.process_limits import Precedence
 from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.timing import calls, stop_rule
 from runners.harness.timing.rounds import CALM_LEAST, Round
@@ -135,6 +139,76 @@ def test_once_inputs_differ_in_structure_calibration_reads_them_like_the_submiss
     assert (True, True) in told[:first]
     assert {shape for _, shape in told[first:]} == {False}
     assert {touch for touch, _ in told[first:]} == {True, False}
+
+
+def test_only_calls_run_before_other_processes(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Making inputs and checking answers takes longer, and other programs run on this machine."""
+    own, during = Precedence(), Counter[tuple[str, bool | None]]()
+
+    def take(self: Precedence, *, wanted: bool) -> None:
+        self.taken = wanted
+
+    monkeypatch.setattr(Precedence, "take", take)
+    monkeypatch.setattr(calls, "precedence", own)
+    stopwatch = watch(sit, rounds=POLICY)
+
+    def note(owner: type, name: str) -> None:
+        of = getattr(owner, name)
+
+        def noted(*args: Any, **named: Any) -> object:  # noqa: ANN401 - handed on
+            during[name, own.taken] += 1
+            return of(*args, **named)
+
+        monkeypatch.setattr(owner, name, noted)
+
+    for name in ("call", "echo", "fetch", "build"):
+        note(HostCandidate, name)
+    for name in ("generate", "mismatch"):
+        note(type(stopwatch.session.code), name)
+
+    measured(stopwatch)
+
+    assert {name for name, taken in during if taken} == {"call", "echo"}
+    assert during["call", True] > during["call", None] + during["call", False]  # warm-ups
+    assert {name for name, taken in during if not taken} >= {
+        "fetch",
+        "build",
+        "generate",
+        "mismatch",
+    }
+
+
+def test_a_reference_that_fails_leaves_no_process_beside_the_submission(sit: Sit) -> None:
+    stopwatch = watch(sit, task=reference("raise ValueError"), rounds=POLICY)
+    seen: list[HostCandidate] = []
+    started = calls.ReferenceTimer._started
+
+    @contextmanager
+    def starting(self: calls.ReferenceTimer, *args: Any) -> Iterator[HostCandidate]:  # noqa: ANN401
+        with started(self, *args) as candidate:
+            seen.append(candidate)
+            yield candidate
+
+    with (
+        patch.object(calls.ReferenceTimer, "_started", starting),
+        stopwatch.reference.fresh(stopwatch.calibration_input, Deadline.after(60)),
+    ):
+        assert stopwatch.reference.candidate is None
+        (candidate,) = seen
+        assert candidate.handle.process.killed
+
+
+def test_the_reference_is_timed_at_least_twice_before_and_after_a_round(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "REFERENCE_SHARE", 0.0)
+    stopwatch = watch(sit, rounds=POLICY)
+
+    measured(stopwatch)
+
+    for each in stopwatch.rounds:
+        timed = len(each.reference_windows) + len(each.reference_waited)
+        assert timed == 2 * calls.REFERENCE_LEAST
 
 
 def test_a_submission_sees_nothing_of_the_reference(sit: Sit) -> None:

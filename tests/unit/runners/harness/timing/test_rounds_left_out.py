@@ -5,6 +5,7 @@ import pytest
 from runners.contract.evaluation import StopReason
 from runners.contract.verdict import Verdict
 from runners.harness.timing import clocks, cpu_times
+from runners.harness.timing.intervals import mean_of_faster_half
 from runners.harness.timing.rounds import (
     CALM_LEAST,
     LEFT_OUT,
@@ -52,6 +53,16 @@ def test_calls_left_out_have_waited_at_most_as_long_as_other_processes_ran() -> 
     assert not leave_out(busy(0), 9)
     result = busy(2.5 * MS)
     assert [leave_out(result, 9) for _ in range(3)] == [True, True, False]
+
+
+def test_the_faster_half_of_the_calls_gains_nothing_by_choosing_them() -> None:
+    """A published time is their mean, which can change although the median does not."""
+    result = busy()
+    result.windows, result.left_out = [1 * MS, *[10 * MS] * 5], [10 * MS] * 3
+    kept, whole = (
+        mean_of_faster_half(each) for each in (result.windows, result.windows + result.left_out)
+    )
+    assert result.choosable == whole - kept > 0
 
 
 def test_without_a_clock_of_others_nothing_is_left_out() -> None:

@@ -58,6 +58,20 @@ def test_timing_stops_at_a_look_with_a_narrow_interval_or_after_the_last_round(
     assert rule().reason(rounds, 0.0, AMPLE) is stop
 
 
+@pytest.mark.parametrize("awaited", [True, False])
+def test_timing_goes_on_for_twice_the_budget_while_a_reference_is_awaited(*, awaited: bool) -> None:
+    timed, rounds = rule(), [host_round()] * 3  # at a precise look they would stop
+    timed.on_cpu, timed.budget = True, Deadline.after(-1)
+    assert timed.reason(rounds[:2], 0.0, AMPLE, awaited=awaited) is (
+        None if awaited else StopReason.PRECISE
+    )
+    assert timed.reason(rounds, 0.0, AMPLE, awaited=awaited) is (
+        None if awaited else StopReason.BUDGET
+    )
+    timed.budget = Deadline.after(-timed.budget_s)
+    assert timed.reason(rounds, 0.0, AMPLE, awaited=awaited) is StopReason.BUDGET
+
+
 def test_a_slow_kernels_timing_stops_first() -> None:
     assert rule(slow=True).reason([host_round()], 0.0, AMPLE) is None
     assert rule(slow=True).reason([host_round()] * 2, 0.0, AMPLE) is StopReason.SLOW
