@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from bot.domain.ids import PersonId
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
-from runners.contract.evaluation import BENCHMARK_ROUNDS, RANKED_ROUNDS, RoundPolicy
+from runners.contract.evaluation import BENCHMARK_ROUNDS, HOST_ROUNDS, RoundPolicy
 from runners.contract.task import Mode
 
 
@@ -78,8 +78,9 @@ class Requirement:
 
 def cap_rounds(mode: Mode, most: int) -> RoundPolicy:
     """Return the policy of a mode with at most `most` rounds: quicker, with a wider interval."""
-    usual = RANKED_ROUNDS if mode is Mode.RANKED else BENCHMARK_ROUNDS
-    looks = tuple(look for look in usual.looks if look <= most) or (most,)
+    usual = HOST_ROUNDS if mode is Mode.RANKED else BENCHMARK_ROUNDS
+    last = min(most, usual.looks[-1])
+    looks = (*(look for look in usual.looks if look < last), last)
     return usual.model_copy(update={"looks": looks})
 
 

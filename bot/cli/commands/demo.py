@@ -38,7 +38,7 @@ Tasks = Annotated[
     Path | None,
     typer.Option("--tasks", help="Folder of tasks (default: the example tasks)", metavar="DIR"),
 ]
-Rounds = Annotated[int, typer.Option(min=2, max=15, help="Maximum number of timed rounds")]
+Rounds = Annotated[int, typer.Option(min=2, max=30, help="Maximum number of timed rounds")]
 Whole = Annotated[bool, typer.Option("--all", help="Use all tasks and all example kernels")]
 Remove = Annotated[bool, typer.Option("--remove", help="Remove the demo's boards")]
 
@@ -71,7 +71,7 @@ def demo(
     ctx: typer.Context,
     *,
     tasks: Tasks = None,
-    rounds: Rounds = 8,
+    rounds: Rounds = 20,
     whole: Whole = False,
     remove: Remove = False,
     data: DataFolder = None,

@@ -53,7 +53,7 @@ def _judge(*options: str) -> int:
         (("--quick",), Mode.BENCHMARK, (1,)),
         (("--quick", "--mode", "benchmark", "--rounds", "1"), Mode.BENCHMARK, (1,)),
         (("--mode", "benchmark"), Mode.BENCHMARK, None),
-        (("--mode", "ranked", "--rounds", "9"), Mode.RANKED, (5, 8)),
+        (("--mode", "ranked", "--rounds", "9"), Mode.RANKED, (5, 8, 9)),
     ],
 )
 def test_the_options_become_a_mode_and_rounds(
