@@ -17,7 +17,8 @@ TOO_NOISY = "passed, but too noisy to be ranked"
 def too_noisy(evaluation: Evaluation) -> tuple[CaseResult, ...]:
     """Return the benchmarks of a ranked run on the CPU whose times are too uncertain to be ranked.
 
-    Benchmarks that the task itself timed, or that are far slower than the reference, never are.
+    Benchmarks that the task itself timed never are. Those that are far slower than the reference
+    are only if the judge's clock saw nothing of their fast calls.
     """
     if evaluation.mode is not Mode.RANKED or evaluation.gpu != CPU:
         return ()
@@ -43,7 +44,7 @@ def noise_of(measured: Measurement) -> float:
 
 
 def _noisy(found: Measurement) -> bool:
-    own_rule = found.stop_reason in {StopReason.TASK, StopReason.SLOW}
-    by_judge = found.claimed_ns is None and not own_rule
+    by_judge = found.claimed_ns is None and found.stop_reason is not StopReason.TASK
     noisy = is_noisy(found.time_ns, noise_of(found) * found.time_ns)
+    noisy = noisy and found.stop_reason is not StopReason.SLOW
     return by_judge and (noisy or is_unseen(found.time_ns, found.resolution_ns))

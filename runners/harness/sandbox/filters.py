@@ -172,7 +172,7 @@ _UDP, _SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 17, 1, 7, 8
 _SO_ATTACH_FILTER, _SO_ATTACH_REUSEPORT_CBPF = 26, 51
 _REQUESTS = (0x5412, 0x541C, 0x5452, 0x8940, 0x8941, 0x8982, 0x8983, 0x89A0, 0x89A1)
 """TIOCSTI, TIOCLINUX, FIOASYNC, and those for which Linux loads modules of bridges and VLANs."""
-_PR_SCHED_CORE, _PR_FUTEX_HASH, _PR_SET_VMA = 62, 78, 0x53564D41
+_PR_SET_MM, _PR_SCHED_CORE, _PR_FUTEX_HASH, _PR_SET_VMA = 35, 62, 78, 0x53564D41
 _RLIMIT_CORE = 4
 _MADV_PAGEOUT = 21  # it would move memory to the swap space, where no watchdog counts shared memory
 _FAMILIES, _NETLINK = (1, 2, 10, 16), 16
@@ -281,10 +281,10 @@ def _refuse_options() -> list[Instruction]:
 
     PR_SCHED_CORE keeps other processes off the hyperthread next to a candidate. PR_FUTEX_HASH makes
     Linux allocate as much memory as the caller asks for, which no process has mapped. PR_SET_VMA
-    hides shared memory under another name. With PR_SET_SECCOMP Linux compiles a filter (see
-    `_restrict_socket_options`).
+    hides shared memory under another name, PR_SET_MM that a process has executed another program.
+    With PR_SET_SECCOMP Linux compiles a filter (see `_restrict_socket_options`).
     """
-    old = (syscalls.PR_SET_CHILD_SUBREAPER, syscalls.PR_SET_SECCOMP)
+    old = (syscalls.PR_SET_CHILD_SUBREAPER, syscalls.PR_SET_SECCOMP, _PR_SET_MM)
     new = (_PR_SCHED_CORE, _PR_FUTEX_HASH, _PR_SET_VMA)
     refused = [step for each in old for step in _refuse(each, errno.EPERM)]
     return refused + [step for each in new for step in _refuse(each, errno.EINVAL)]

@@ -36,8 +36,7 @@ EXIT_S = 10.0
 
 ANSWERED_EARLY = "the candidate answered before its work was done"
 LATE_S = 2.0
-"""Seconds by which the wait for an exit may exceed the deadline, and seconds after the last frame
-until the work on the GPU must be done."""
+"""Seconds that an exit may take after the deadline, or the work on a GPU after the last frame."""
 
 
 class StartError(Exception):
@@ -148,8 +147,9 @@ class CandidateHandle:
         before, used = waiting.thread_times(self.process.pid), self.process.cpu_ns()
         judge = waiting.own_wait_ns()
         with waiting.spread(self.computing, self.process.pid, before) as free_main:
+            self.process.verify_frozen()  # it reads files of every thread, so not in the window
             begin = time.perf_counter_ns()
-            self.process.resume()
+            self.process.let_run()
             free_main()
             frame, end = self._await_frame(deadline), self.process.freeze()
         self._enforce(deadline)

@@ -24,15 +24,13 @@ _PR_SET_CHILD_SUBREAPER = 36
 _EVENTS, _STOPPED = os.WSTOPPED | os.WCONTINUED, frozenset("TtZX")
 GAPS_MOST = 2
 """An output that takes more than this many times the memory of its elements is copied without gaps,
-because these take long to compare. Others keep their strides: a task may require contiguous memory.
-"""
+which take long to compare. Others keep their strides: a task may require contiguous memory."""
 _MEMORY_FILE = re.compile(rb"(?m)^(\w+)-\w+ \S+ (\w+) \S+ (\d+) +(?:/memfd:|\[anon_shmem:)")
 """A mapping of a memory file, also with a name from PR_SET_VMA: address, offset and inode."""
 PIECE = 64 << 20
 """The bytes of an output that are copied between two checks of the deadline."""
 STOP_S = 2.0
-"""Seconds for a process to freeze, and for its descendants after it. A stop does not end a system
-call, which can last for many seconds if all descendants are in one."""
+"""Seconds for a process to freeze, and for its descendants after it; system calls end before."""
 _QUICK_S = 5e-3
 """Seconds in which the judge waits for a stop without sleeping."""
 RESTING_NS = 50_000
@@ -159,6 +157,7 @@ class CandidateProcess:
         while time.monotonic() - begin < STOP_S:
             family = (self.pid, *listed_beneath(self.pid))
             states = {pid: set(thread_states(pid).values()) for pid in family}
+            at = time.perf_counter_ns()
             running = [pid for pid, found in states.items() if found - _STOPPED]
             used = {pid: cpu_ns(pid) for pid in family}
             if running or self._event(_EVENTS):  # a descendant may have resumed it
@@ -168,7 +167,7 @@ class CandidateProcess:
                 self.descendants = tuple(pid for pid in family[1:] if states[pid] - set("ZX"))
                 self.used_at = used
                 return end
-            seen, end = used, time.perf_counter_ns()
+            seen, end = used, at
             self._halt(running)
             if running:
                 select.select([], [], [], 50e-6)
@@ -203,13 +202,14 @@ class CandidateProcess:
         return image_of(self.pid) not in {self._image, ()}
 
     def resume(self) -> None:
-        """Resume the process and its descendants; CandidateRanError if they ran while frozen.
+        """Resume all that was frozen; CandidateRanError if any of it ran meanwhile."""
+        self.verify_frozen()
+        self.let_run()
 
-        Those that had stopped by themselves stay stopped.
-        """
+    def let_run(self) -> None:
+        """Resume the process and its descendants, except those that had stopped by themselves."""
         if not self.frozen:
             return
-        self.verify_frozen()
         self.frozen = False
         signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
         for pid in self.halted.intersection(self.descendants):

@@ -325,14 +325,17 @@ class PairedTimer:
         return StopReason.TIME_CAP if late and count >= self.least else None
 
     def _ratio(self) -> Ratio:
-        """The ratio of all pairs; not a tie if only the slower one had no time for more pairs.
+        """The ratio of all pairs; not a tie if only the slower one prevented further pairs.
 
-        Few pairs give a wide interval, so a slower submission could waste time to get a tie. Two
-        that differ by less than a window can hide are tied all the same.
+        Few pairs give a wide interval, so a slower submission could waste time, or be so slow that
+        its timing ends, to get a tie. Two that differ by less than a window can hide are tied all
+        the same.
         """
         found = ratio_of(self.pairs)
         slower = self.ours if found.ratio > 1 else self.theirs
-        decided = _decided(found) if self.late == [slower] else found
+        both = self.ours, self.theirs
+        slow = [each for each in both if each.stop_rule.slow_calls.was_slow(each.rounds)]
+        decided = _decided(found) if [slower] in (self.late, slow) else found
         return clocks.with_unseen(decided, *map(list, zip(*self.pairs, strict=True)))
 
     def _is_decided(self) -> bool:

@@ -57,6 +57,7 @@ def test_a_time_of_which_the_clock_saw_nothing_is_not_ranked() -> None:
     assert too_noisy(floor)
     assert score(make_task(), floor) is None
     assert not too_noisy(timed(1.0, time=50_000.0, resolution_ns=90_000.0))
+    assert too_noisy(timed(1.0, time=1e3, resolution_ns=9e4, stop_reason=StopReason.SLOW))
     task = timed(1.0, time=1_000.0, resolution_ns=90_000.0, stop_reason=StopReason.TASK)
     assert not too_noisy(task)
 

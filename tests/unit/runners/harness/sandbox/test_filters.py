@@ -159,10 +159,11 @@ def test_exclusive_locks_of_whole_files_are_allowed_unreported(
 @example(option=0x53564D41)
 def test_dangerous_options_of_prctl_are_refused(machine: str, option: int) -> None:
     number = {"x86_64": 157, "aarch64": 167}[machine]
-    set_seccomp, set_child_subreaper, sched_core, futex_hash = 22, 36, 62, 78
+    set_seccomp, set_mm, set_child_subreaper, sched_core, futex_hash = 22, 35, 36, 62, 78
     set_vma = 0x53564D41
     errors = {
         set_seccomp: errno.EPERM,
+        set_mm: errno.EPERM,
         set_child_subreaper: errno.EPERM,
         sched_core: errno.EINVAL,
         futex_hash: errno.EINVAL,

@@ -405,6 +405,21 @@ def test_a_slower_run_that_alone_lacks_time_for_more_pairs_is_not_tied(
     assert timer._ratio().rounds == PAIRS_LEAST
 
 
+@pytest.mark.parametrize(("slow", "tied"), [("ours", False), ("theirs", True), ("both", True)])
+def test_a_submission_that_is_so_slow_that_its_timing_ends_gets_no_tie(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, slow: str, *, tied: bool
+) -> None:
+    """Two pairs, of which the rival's differ by 10 %, gave an interval that contained 1."""
+    ours, theirs = rounds_of(1e5, 6e4), rounds_of(100.0, 110.0)
+    timer = told_rounds(sit, monkeypatch, ours, theirs)
+    timer.made = list(zip(ours, theirs, strict=True))
+    timer.ours.rounds, timer.theirs.rounds = ours, theirs
+    named = {"ours": [ours], "theirs": [theirs], "both": [ours, theirs]}[slow]
+    monkeypatch.setattr(SlowCalls, "was_slow", lambda _, rounds: rounds in named)
+
+    assert timer._ratio().is_tie == tied
+
+
 def host_rounds(time_us: float, skippable_us: float) -> list[Round]:
     """Five rounds on the CPU, whose windows can hide so much."""
     found = [make_round(time_us * 1e3 + 1e5, 1e5, noise=1.0, on_gpu=False) for _ in range(5)]
