@@ -202,9 +202,11 @@ TEXT_MOST = 4000
 def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
     """Run a check in a child process; VerdictError `timed_out` if it takes more than `seconds`.
 
-    In this process no signal ends a long call of a library, such as a sort.
+    In this process no signal ends a long call of a library, such as a sort. The alarm is off during
+    the fork: what it raises in a handler of the fork is lost, and locks stay taken.
     """
     reader, writer = os.pipe()
+    left_s, _ = signal.setitimer(signal.ITIMER_REAL, 0)
     child = os.fork()
     if child == 0:
         try:
@@ -212,6 +214,7 @@ def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
             os.write(writer, json.dumps(_result_of(check)).encode() + b"\n")
         finally:
             os._exit(0)
+    signal.setitimer(signal.ITIMER_REAL, left_s)
     os.close(writer)
     try:
         sent = _read_line(reader, Deadline.after(seconds))
@@ -233,10 +236,7 @@ def run_in_child(check: Callable[[], str | None], seconds: float) -> str | None:
 
 
 def _read_line(reader: int, deadline: Deadline) -> bytes | None:
-    """Return a line of a pipe, or what it has if it ends; None if neither comes in time.
-
-    A process that the check has started may keep the pipe open.
-    """
+    """Return a line, or all of a pipe that ends sooner; None in time if a process keeps it open."""
     sent = b""
     while (left := deadline.remaining) > 0 and select.select([reader], [], [], left)[0]:
         sent += (part := os.read(reader, 16 * TEXT_MOST))

@@ -372,6 +372,26 @@ def test_the_task_is_not_blamed_if_the_alarm_comes_during_a_check_in_a_child() -
     assert ruling.value.verdict is Verdict.TIMED_OUT
 
 
+def test_no_alarm_comes_during_the_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its exception was lost in a handler of `logging`, whose lock stayed taken in every child."""
+    fork, during = os.fork, []
+
+    def forking() -> int:
+        during.append(signal.getitimer(signal.ITIMER_REAL)[0])
+        return fork()
+
+    monkeypatch.setattr(os, "fork", forking)
+    signal.setitimer(signal.ITIMER_REAL, 600)
+    try:
+        assert run_in_child(lambda: None, 60) is None
+        left_s, _ = signal.getitimer(signal.ITIMER_REAL)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    assert during == [0]
+    assert 500 < left_s <= 600
+
+
 def test_a_result_is_read_whole_also_from_a_small_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever has used up all pages for pipes gets small ones, and half of a result is no JSON."""
     pipe = os.pipe

@@ -139,7 +139,7 @@ def test_the_window_holds_the_kernels_time_and_not_its_preparation(start: Start)
 def test_the_window_does_not_hold_what_the_judge_reads_of_the_candidate(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kernel with twenty idle threads seemed to take 0.5 ms longer, one with workers 1.3 ms."""
+    """It reads files of every thread and process, which calibration's candidate does not have."""
     handle = start(kernel("return data"))
     verify_frozen = CandidateProcess.verify_frozen
 
