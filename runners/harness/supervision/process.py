@@ -30,7 +30,7 @@ _MEMORY_FILE = re.compile(rb"(?m)^(\w+)-\w+ \S+ (\w+) \S+ (\d+) +(?:/memfd:|\[an
 PIECE = 64 << 20
 """The bytes of an output that are copied between two checks of the deadline."""
 STOP_S = 2.0
-"""Seconds for a process to freeze, and for its descendants after it; system calls end before."""
+"""Seconds for a process to freeze, and for its descendants after it; system calls delay that."""
 _QUICK_S = 5e-3
 """Seconds in which the judge waits for a stop without sleeping."""
 RESTING_NS = 50_000
