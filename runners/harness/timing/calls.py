@@ -307,8 +307,10 @@ class WorkloadCalls:
     def _preceding(self) -> Iterator[None]:
         """Let a call on the CPU, and only the call, run before other processes."""
         precedence.take(wanted=self.stop_rule.may_precede)
-        yield
-        precedence.take(wanted=False)
+        try:
+            yield
+        finally:
+            precedence.take(wanted=False)
 
     def _fresh_input(self) -> Any:  # noqa: ANN401 - the task's own type
         self.index += 1
