@@ -22,6 +22,10 @@ Describe = Callable[[object, Callable[[torch.Tensor], torch.Tensor]], channel.Ca
 """Returns the reply for an output; the inner function maps each tensor to the one to describe."""
 
 
+FILLED_APART = 8
+"""Parts of an output that the calibration kernel writes one by one; it writes others together."""
+
+
 class KernelError(Exception):
     """Device code could not be launched or failed while it ran."""
 
@@ -43,8 +47,7 @@ class GpuEndpoint:
         size = shared.places_at - shared.pool_at
         self.pool = memory.OutputPool(self.memory.address + shared.pool_at, size) if size else None
         self.stream = torch.cuda.default_stream()
-        self.begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        self.end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        self.begin, self.end = memory.timing_event(), memory.timing_event()
         self.fills: dict[tuple[values.TensorNode, ...], Callable[[Any], Any]] = {}
 
     def fetch(self, node: values.TensorNode) -> torch.Tensor:
@@ -125,7 +128,7 @@ class GpuEndpoint:
         Return the outputs and, if `stamped`, the time of each call by CUDA events, in ns.
         """
         data = [self._argument(each) for each in orders]
-        stamps = [[_event(), _event()] for _ in orders] if stamped else []
+        stamps = [[memory.timing_event(), memory.timing_event()] for _ in orders] if stamped else []
         outputs, queued = [], []
         for number, (kernel, order) in enumerate(zip(kernels, orders, strict=True)):
             self.turn += 1
@@ -289,8 +292,10 @@ class GpuEndpoint:
 
         def fill(_: object) -> Any:  # noqa: ANN401 - as the task's output is
             read.amax()
-            for part in parts:
+            for part in parts[:FILLED_APART]:
                 part.fill_(1)
+            if parts[FILLED_APART:]:
+                torch._foreach_zero_(parts[FILLED_APART:])
             return outputs
 
         fill(None)  # loads its CUDA kernels
@@ -319,10 +324,6 @@ def _combining(source: torch.Tensor, target: torch.Tensor) -> Callable[[], objec
     if rows == 2:
         return lambda: torch.bitwise_xor(parts[0], parts[1], out=target)
     return lambda: torch.amax(parts, 0, out=target)
-
-
-def _event() -> torch.cuda.Event:
-    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 
 def _fits(tensor: torch.Tensor, room: values.TensorNode | None) -> bool:

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 import torch
 
-from runners.harness.gpu.memory import DeviceBuffer, HostBuffer, await_word, write_word
+from runners.harness.gpu.memory import (
+    DeviceBuffer,
+    HostBuffer,
+    await_word,
+    timing_event,
+    write_word,
+)
 from runners.harness.protocol.channel import CandidateReply
 
 RELEASED, DONE = 0, 256
@@ -53,7 +59,7 @@ class Handover:
         )
         # In order: the window may open, the host part is copied, the GPU is yielded, it is back.
         self.control_stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self.opened, self.shown, self.captured, self.closed = (_event() for _ in range(4))
+        self.opened, self.shown, self.captured, self.closed = (timing_event() for _ in range(4))
         torch.cuda.synchronize()
 
     def run(self, actions: WindowActions) -> None:
@@ -176,8 +182,8 @@ class TrainWindows:
         self.handover = handover
         self.start = torch.zeros(1, dtype=torch.int32).pin_memory()
         """Written by the CPU, because a stream could share a hardware queue with one that waits."""
-        self.opened = [_event() for _ in range(calls)]
-        self.closed = [_event() for _ in range(calls)]
+        self.opened = [timing_event() for _ in range(calls)]
+        self.closed = [timing_event() for _ in range(calls)]
         self.copy_stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.delay = torch.empty(DELAY_BYTES, dtype=torch.uint8).pin_memory()
         self.delayed = torch.empty(DELAY_BYTES, dtype=torch.uint8, device="cuda")
@@ -266,7 +272,3 @@ class TrainCall:
     def host_part_ns(self) -> float:
         """Zero: no part of the output is on the host."""
         return 0.0
-
-
-def _event() -> torch.cuda.Event:
-    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

@@ -100,6 +100,11 @@ def write_word(address: int, value: int, stream: int = 0) -> None:
     check(status, "cuStreamWriteValue32")
 
 
+def timing_event() -> torch.cuda.Event:
+    """Return an event with a time stamp."""
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
 class _Bytes:
     """Raw device memory in the form that `torch.as_tensor` accepts without a copy."""
 

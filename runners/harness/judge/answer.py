@@ -30,8 +30,18 @@ from runners.harness.verdicts import VerdictError
 POISONS = 0xFF, 0x7B
 """The values of the bytes of every second element of a floating type before a call: NaN, and a
 very large number. An output that was not written is wrong, also if NaN is right."""
+TENSORS_MOST = 256
+"""The most tensors of an output on a GPU. The judge queues three operations for each while its
+stream waits, and beyond about 1,000 queued operations the driver blocks."""
 _WITHOUT_NAN = ("float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn_x2")
 """Floating types in which the first of them is a number."""
+
+
+def too_many_tensors(output: values.Node | None) -> str:
+    """Say that an output has more than `TENSORS_MOST` tensors on the GPU; "" if it has not."""
+    count = 0 if output is None else len(on_device(output))
+    few = count <= TENSORS_MOST
+    return "" if few else f"has {count} tensors on the GPU; at most {TENSORS_MOST} are possible"
 
 
 def poisons_of(node: values.TensorNode) -> tuple[int, int]:
@@ -92,7 +102,7 @@ class Answer:
         """Discard the last output and expect one of this structure; None if it is unknown.
 
         If the candidate is not `told` the rooms, they are where it lays out such an output itself.
-        VerdictError if the rooms do not fit into the shared memory.
+        VerdictError if it has too many tensors, or if the rooms do not fit into the shared memory.
         """
         self.told = told
         if expected is not None and not told:
@@ -104,6 +114,8 @@ class Answer:
         if self.room is not None and device_bytes(self.room) > end:
             message = "the output of ref_kernel takes more than twice its input plus 64 MiB"
             raise VerdictError(Verdict.TASK_ERROR, message)
+        if message := too_many_tensors(expected):
+            raise VerdictError(Verdict.TASK_ERROR, f"the output of ref_kernel {message}")
 
     def _in_output_part(self, node: values.TensorNode) -> values.TensorNode:
         if node.device != "cuda":

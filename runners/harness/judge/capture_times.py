@@ -13,6 +13,7 @@ from typing import Self
 import torch
 
 from runners.harness.gpu.buffers import Buffers
+from runners.harness.gpu.memory import timing_event
 
 HALVINGS = 10
 """Copies are timed for sizes down to 2 ** -`HALVINGS` of the memory for outputs, two for each."""
@@ -34,7 +35,7 @@ class CaptureTimes:
         source = buffers.memory.bytes[buffers.output_at :][: captured.numel()]
 
         def timed(size: int) -> float:
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+            begin, end = timing_event(), timing_event()
             buffers.flush_cache()
             source[:size].fill_(1)  # as the calibration kernel does
             begin.record()

@@ -16,7 +16,7 @@ from runners.harness.gpu.health import first_gpu
 from runners.harness.gpu.host_input import HostInput
 from runners.harness.gpu.memory import HostBuffer, ignoring_broken_context, typed_view
 from runners.harness.judge import host_candidate
-from runners.harness.judge.answer import Answer, Place
+from runners.harness.judge.answer import Answer, Place, too_many_tensors
 from runners.harness.judge.checks import Changes, placed, refuse_changed, same
 from runners.harness.judge.launches import Guards, refuse_unfit
 from runners.harness.judge.session import EvaluationSession
@@ -255,6 +255,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
             wanted = replan(exchange.reply.output)
         if device_bytes(wanted) > self.buffers.pool_at - self.buffers.output_at:
             raise VerdictError(Verdict.WRONG_ANSWER, "the output is larger than this task allows")
+        if message := too_many_tensors(wanted):
+            raise VerdictError(Verdict.WRONG_ANSWER, f"the output {message}")
         self.answer.expect(wanted)
         # If the rooms make the next requests too long, the submission is at fault, not the task.
         with host_candidate.readable():

@@ -301,13 +301,13 @@ class Round:
 
     @property
     def least_wait_ns(self) -> float:
-        """On a GPU: the least time of a call that waits for its input, as a trusted call does.
+        """On a GPU: the time of a call that waits for its input, as trusted calls usually take.
 
         A candidate that queues its work without waiting for the input gets no shorter time.
         """
         if self.claimed or not self.waiting_windows:
             return -math.inf
-        return min(self.waiting_windows) - median(self.calibration_ns) - self.overhead
+        return median(self.waiting_windows) - median(self.calibration_ns) - self.overhead
 
     @property
     def drift(self) -> float:

@@ -14,6 +14,7 @@ from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument, LaunchScalar
 from runners.harness.candidate import gpu_endpoint
 from runners.harness.candidate.gpu_endpoint import (
+    FILLED_APART,
     GpuEndpoint,
     KernelError,
     _combining,
@@ -447,6 +448,18 @@ def test_the_stand_in_fills_as_many_bytes_as_the_output_and_gives_tensors_like_i
     assert [each.stride() for each in given[:2]] == [(3, 1), (6, 2)]
 
 
+def test_the_stand_in_writes_all_parts_of_an_output_of_many(guest: GpuEndpoint) -> None:
+    rooms = tuple(room(OUTPUT_AT + 24 * number) for number in range(3 * FILLED_APART))
+    order = CandidateRequest(operation=Operation.TOUCH, value=room(0), rooms=rooms)
+    fill = guest.calibration_kernel(order)
+    answer = guest.memory.bytes[OUTPUT_AT : OUTPUT_AT + 24 * len(rooms)]
+    answer.fill_(7)
+
+    fill(None)
+
+    assert answer.tolist() == [1] * 24 * FILLED_APART + [0] * 24 * 2 * FILLED_APART
+
+
 def test_the_stand_in_for_an_output_without_elements_starts_no_kernel(
     guest: GpuEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -587,7 +600,7 @@ def test_what_another_kernel_raises_is_its_own(guest: GpuEndpoint, steps: list[o
 def test_every_call_of_a_train_is_queued_behind_its_own_input(
     guest: GpuEndpoint, steps: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gpu_endpoint, "_event", lambda: guest.begin)
+    monkeypatch.setattr(memory, "timing_event", lambda: guest.begin)
     outputs = [lying(guest, POOL_AT), lying(guest, POOL_AT + 64)]
 
     def kernel(data: object) -> object:

@@ -17,7 +17,7 @@ from runners.harness.gpu import buffers
 from runners.harness.gpu.buffers import LINE_BYTES, Buffers, Withheld
 from runners.harness.gpu.handover import HandoverCall
 from runners.harness.judge import device_candidate
-from runners.harness.judge.answer import POISONS, Answer, Place
+from runners.harness.judge.answer import POISONS, TENSORS_MOST, Answer, Place
 from runners.harness.judge.capture_times import CaptureTimes
 from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate
 from runners.harness.judge.launches import GUARD
@@ -906,12 +906,29 @@ def test_a_discovered_output_is_never_the_tasks_fault(
     device_seat.buffers.pool_at = 1 << 41
     device_seat.answer.captured = torch.zeros(1 << 23, dtype=torch.uint8)
     verdicts = set()
-    for count in range(500, 700, 10):
+    for count in (200, 256, 257, *range(500, 700, 10)):
         with pytest.raises(VerdictError) as ruling:
             play(both(), expected=None, last=both(*(landed(0),) * count))
         verdicts.add(ruling.value.verdict)
 
     assert Verdict.TASK_ERROR not in verdicts
+
+
+def test_an_output_of_more_tensors_than_the_judges_stream_can_queue_is_refused(
+    play: Play, device_seat: DeviceCandidate
+) -> None:
+    device_seat.answer.captured = torch.zeros(1 << 23, dtype=torch.uint8)
+    device_seat.buffers.pool_at = 1 << 23
+    most = both(*(landed(0),) * TENSORS_MOST)
+    device_seat.answer.expect(most)
+
+    with pytest.raises(VerdictError, match="has 257 tensors on the GPU") as of_task:
+        device_seat.answer.expect(both(most, landed(0)))
+    with pytest.raises(VerdictError, match="has 257 tensors on the GPU") as of_submission:
+        play(None, expected=None, last=both(most, landed(0)))
+
+    assert of_task.value.verdict is Verdict.TASK_ERROR
+    assert of_submission.value.verdict is Verdict.WRONG_ANSWER
 
 
 @pytest.mark.parametrize("remote", [True, False])
