@@ -12,7 +12,6 @@ import torch
 
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument, LaunchScalar
-from runners.harness.candidate import gpu_endpoint
 from runners.harness.candidate.gpu_endpoint import (
     FILLED_APART,
     GpuEndpoint,
