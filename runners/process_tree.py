@@ -34,6 +34,11 @@ def cpu_ns(pid: int) -> int:
         return 0
 
 
+def newest_process() -> int:
+    """Return the id of the process or thread that began last in this PID namespace or below it."""
+    return int(Path("/proc/loadavg").read_bytes().split()[-1])
+
+
 def image_of(pid: int) -> tuple[bytes, ...]:
     """Return where a process's program and first stack lie; empty if it has exited."""
     try:

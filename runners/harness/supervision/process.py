@@ -1,4 +1,4 @@
-"""A candidate's process: the judge freezes it, reads its memory and its output, and kills it."""
+"""A candidate's process: the judge freezes it, reads its memory, and kills it."""
 
 import ctypes
 import errno
@@ -6,8 +6,9 @@ import os
 import re
 import select
 import signal
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import torch
@@ -15,8 +16,14 @@ import torch
 from runners.harness.protocol.values import DTYPES, TensorNode, bits
 from runners.harness.sandbox.charged_memory import MAPS_MOST
 from runners.harness.sandbox.process_limits import kill_tree
-from runners.harness.verdicts import too_much_printed
-from runners.process_tree import cpu_ns, descendants, image_of, listed_beneath, thread_states
+from runners.process_tree import (
+    cpu_ns,
+    descendants,
+    image_of,
+    listed_beneath,
+    newest_process,
+    thread_states,
+)
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
@@ -91,6 +98,8 @@ class CandidateProcess:
         """The processes that were stopped, not exiting, when all were frozen."""
         self.used_at: dict[int, int] = {}
         """Process id -> CPU time in ns when it was frozen or last checked."""
+        self.newest = 0
+        """The newest process of all when this one was last verified."""
         self.ran_while_frozen = 0
         """How many checks found that more CPU time than `RESTING_NS` was used while frozen."""
         self.killed = False
@@ -98,20 +107,22 @@ class CandidateProcess:
     def freeze(self) -> int:
         """Stop every thread of the process and of its descendants, and wait until they are stopped.
 
-        Return the time of `time.perf_counter_ns` at which the last one was seen stopped. Raise
-        CandidateRanError if they do not stop. A process that `may_run` is not stopped.
+        Return the time of `time.perf_counter_ns` at which the last one was seen stopped, or at
+        which all must have ended what they did, if that is earlier. Raise CandidateRanError if they
+        do not stop. A process that `may_run` is not stopped.
         """
         if self.frozen or self.may_run:
             return time.perf_counter_ns()
         known, self.halted = self.halted.intersection(self.descendants), set()
+        before = self.used_at
         _stop_threads(self.pid)
-        self._halt(known)
         self._await_stop()
         end = time.perf_counter_ns()
+        self._halt(known)
         self.descendants, self.stopped = (), frozenset()
         self.used_at = {self.pid: cpu_ns(self.pid)}
         if known or listed_beneath(self.pid) or listed_beneath(self.pid):  # one may lack it
-            end = self._stop_all()
+            end = min(self._stop_all(), end + self._computed_beside_ns(before))
         self.frozen = True
         return end
 
@@ -173,6 +184,19 @@ class CandidateProcess:
                 select.select([], [], [], 50e-6)
         raise CandidateRanError("a process that it started did not stop")
 
+    def _computed_beside_ns(self, before: Mapping[int, int]) -> int:
+        """Return how long the descendants can have computed after the process had stopped, in ns.
+
+        That is at most the CPU time that they have used since they were verified, when it was
+        `before`. It is unlimited if any process has begun since then, or one of them is gone: the
+        time of a process that has ended and was reaped is unknown.
+        """
+        beside = [
+            self.used_at.get(pid, -1) - used for pid, used in before.items() if pid != self.pid
+        ]
+        same = before.keys() == self.used_at.keys() and min(beside, default=0) >= 0
+        return sum(beside) if same and newest_process() == self.newest else sys.maxsize
+
     def verify_frozen(self) -> None:
         """Raise CandidateRanError if a process was resumed, started or ended since the freeze.
 
@@ -191,7 +215,7 @@ class CandidateProcess:
             raise CandidateRanError("it ran while it was frozen")
         more = sum(max(0, used[pid] - before) for pid, before in self.used_at.items())
         self.ran_while_frozen += more > RESTING_NS
-        self.used_at = used
+        self.used_at, self.newest = used, newest_process()
 
     def cpu_ns(self) -> int:
         """Return the CPU time of all threads of the process, as the Linux kernel counts it."""
@@ -309,42 +333,3 @@ class CandidateProcess:
         os.close(self.pidfd)
         if not ended:
             raise TimeoutError(f"process {self.pid} or one that it started does not end")
-
-
-class OutputPipe:
-    """A pipe for what a process writes, which is read up to a limit."""
-
-    def __init__(self, limit: int, excess: Callable[[], Exception] | None = None) -> None:
-        """`excess` creates the error beyond the limit; by default that of stdout and stderr."""
-        self.limit = limit
-        self.excess = excess or (lambda: too_much_printed(limit))
-        self.text = bytearray()
-        self.ended = False
-        self.reader, self.writer = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(self.reader, False)
-
-    def drain(self) -> None:
-        """Read what is available; raise `excess()` if it is more than the limit."""
-        while not self.ended:
-            try:
-                piece = os.read(self.reader, 65536)
-            except BlockingIOError:
-                return
-            self.ended = not piece
-            self.text += piece
-            if len(self.text) > self.limit:
-                del self.text[self.limit :]
-                raise self.excess()
-
-    def close_writer(self) -> None:
-        """Close the write end, which the process has inherited."""
-        if self.writer >= 0:
-            os.close(self.writer)
-            self.writer = -1
-
-    def close(self) -> None:
-        """Close both ends; the text stays."""
-        self.close_writer()
-        if self.reader >= 0:
-            os.close(self.reader)
-            self.reader = -1

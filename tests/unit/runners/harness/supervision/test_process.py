@@ -407,6 +407,94 @@ def test_many_may_not_use_together_what_one_may(
     assert started.subject.ran_while_frozen == 1
 
 
+NEVER = 1 << 62
+
+
+@pytest.fixture
+def seen_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Descendants whose stop the judge sees only long after the process's own."""
+    stop_all = CandidateProcess._stop_all
+
+    def stop_late(self: CandidateProcess) -> int:
+        stop_all(self)
+        return NEVER
+
+    monkeypatch.setattr(CandidateProcess, "_stop_all", stop_late)
+
+
+def run_again(subject: CandidateProcess, meanwhile: Callable[[], object]) -> tuple[int, int]:
+    """Freeze, let run, and freeze again; return when that began and the end that it returns."""
+    subject.freeze()
+    subject.resume()
+    meanwhile()
+    begin = time.perf_counter_ns()
+    return begin, subject.freeze()
+
+
+IDLE_FAMILY = """
+import os
+if os.fork() == 0:
+    import signal
+    while True: signal.pause()
+print("up", flush=True)
+while True: pass
+"""
+
+
+@pytest.mark.usefixtures("seen_late")
+@pytest.mark.parametrize("started", [IDLE_FAMILY], indirect=True)
+def test_the_time_to_stop_idle_children_does_not_count(started: Started) -> None:
+    for _ in range(5):  # another test's process may begin meanwhile
+        _, end = run_again(started.subject, lambda: None)
+        if end < time.perf_counter_ns():
+            return
+        started.subject.resume()
+
+    pytest.fail("it counted each time")
+
+
+@pytest.mark.usefixtures("seen_late")
+@pytest.mark.parametrize("started", [FAMILY], indirect=True)
+def test_what_a_child_computes_counts(started: Started) -> None:
+    started.subject.freeze()
+    (child,) = started.subject.descendants
+    most = process_tree.cpu_ns(child) + 5_000_000
+
+    begin, end = run_again(
+        started.subject, lambda: wait_until(lambda: process_tree.cpu_ns(child) > most)
+    )
+
+    assert end - begin >= 5_000_000
+
+
+@pytest.mark.usefixtures("seen_late")
+@pytest.mark.parametrize("started", [IDLE_FAMILY], indirect=True)
+def test_the_time_to_stop_children_counts_if_a_process_began(started: Started) -> None:
+    _, end = run_again(started.subject, lambda: subprocess.run(["true"], check=True))
+
+    assert end == NEVER
+
+
+@pytest.mark.usefixtures("seen_late")
+@pytest.mark.parametrize(
+    "started", ["import signal\nsignal.signal(17, 1)\n" + IDLE_FAMILY], indirect=True
+)
+def test_the_time_to_stop_children_counts_if_one_is_gone(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "newest_process", lambda: 1)
+    started.subject.freeze()
+    (child,) = started.subject.descendants
+
+    def end_child() -> None:
+        os.kill(child, signal.SIGKILL)
+        wait_until(lambda: not psutil.pid_exists(child))
+
+    _, end = run_again(started.subject, end_child)
+
+    assert end == NEVER
+
+
 WAKING = """
 import os, signal
 if os.fork() == 0:

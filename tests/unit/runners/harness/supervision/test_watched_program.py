@@ -16,7 +16,8 @@ from runners.harness.sandbox import charged_memory, isolate, process_limits, pro
 from runners.harness.sandbox.program import Program, own_script
 from runners.harness.supervision import watched_program
 from runners.harness.supervision.handle import StartError
-from runners.harness.supervision.process import OutputPipe, adopt_orphans
+from runners.harness.supervision.output_pipe import OutputPipe
+from runners.harness.supervision.process import adopt_orphans
 from runners.harness.supervision.watched_program import RESULT_MAX, ProgramExit, WatchedProgram
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import descendants
