@@ -114,7 +114,8 @@ class CandidateProcess:
         if self.frozen or self.may_run:
             return time.perf_counter_ns()
         known, self.halted = self.halted.intersection(self.descendants), set()
-        before = self.used_at
+        before, used = self.used_at, self.cpu_ns()
+        begin = time.perf_counter_ns()
         _stop_threads(self.pid)
         self._await_stop()
         end = time.perf_counter_ns()
@@ -122,9 +123,9 @@ class CandidateProcess:
         self.descendants, self.stopped = (), frozenset()
         self.used_at = {self.pid: cpu_ns(self.pid)}
         if known or listed_beneath(self.pid) or listed_beneath(self.pid):  # one may lack it
-            end = min(self._stop_all(), end + self._computed_beside_ns(before))
+            end = self._stop_all()
         self.frozen = True
-        return end
+        return min(end, begin + self._computed_since(used, before))
 
     def _await_stop(self) -> None:
         # There is a deadline because a thread inside vfork cannot be stopped.
@@ -184,18 +185,17 @@ class CandidateProcess:
                 select.select([], [], [], 50e-6)
         raise CandidateRanError("a process that it started did not stop")
 
-    def _computed_beside_ns(self, before: Mapping[int, int]) -> int:
-        """Return how long the descendants can have computed after the process had stopped, in ns.
+    def _computed_since(self, used: int, before: Mapping[int, int]) -> int:
+        """Return for how many ns it and its descendants can have computed while they were stopped.
 
-        That is at most the CPU time that they have used since they were verified, when it was
-        `before`. It is unlimited if any process has begun since then, or one of them is gone: the
-        time of a process that has ended and was reaped is unknown.
+        That is at most the CPU time that it has used since it was `used`, and its descendants since
+        they were verified, when it was `before`. It is unlimited if any process or thread has begun
+        since then, or a process is gone, because the CPU time of one that was reaped is unknown.
         """
-        beside = [
-            self.used_at.get(pid, -1) - used for pid, used in before.items() if pid != self.pid
-        ]
-        same = before.keys() == self.used_at.keys() and min(beside, default=0) >= 0
-        return sum(beside) if same and newest_process() == self.newest else sys.maxsize
+        more = {pid: self.used_at.get(pid, -1) - since for pid, since in before.items()}
+        more[self.pid] = self.used_at[self.pid] - used
+        known = more.keys() == self.used_at.keys() and min(more.values()) >= 0
+        return sum(more.values()) if known and newest_process() == self.newest else sys.maxsize
 
     def verify_frozen(self) -> None:
         """Raise CandidateRanError if a process was resumed, started or ended since the freeze.
