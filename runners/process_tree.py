@@ -1,9 +1,13 @@
-"""Reads from /proc which descendants a process has, whether they still run, and their programs."""
+"""Reads from /proc which descendants a process has, whether they run, and their programs."""
 
+import ctypes
 import os
+import signal
 import time
 from pathlib import Path
 
+_LIBC = ctypes.CDLL(None)
+_TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
 _CPUCLOCK_SCHED = 2  # in the clock id of another process: its CPU time in ns
 
 
@@ -89,6 +93,19 @@ def thread_states(pid: int) -> dict[int, str]:
     except (FileNotFoundError, ProcessLookupError):
         return found
     return found
+
+
+def stop_threads(pid: int) -> None:
+    """Send a stop signal to each thread of a process.
+
+    One to the process takes effect only when the thread that received it is scheduled, and a busy
+    thread continues for milliseconds.
+    """
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - names only, and fast
+            _LIBC.syscall(_TGKILL, pid, int(thread), int(signal.SIGSTOP))
+    except FileNotFoundError:
+        return
 
 
 def _state(path: str) -> str:

@@ -45,7 +45,7 @@ from runners.harness.judge.host_candidate import threads_of
 from runners.harness.protocol.channel import SpareSpec
 from runners.harness.relay import LATE_S, CheckWatch, answer_for, emit, relay
 from runners.harness.sandbox import process_limits, syscalls, view
-from runners.harness.supervision import fork, handle, process
+from runners.harness.supervision import fork, handle
 from runners.harness.supervision.template import TemplateProcess, fork_template, skip_compiler
 from runners.harness.toolchains import nvcc
 from runners.harness.verdicts import MachineError, OutOfTimeError, VerdictError
@@ -97,7 +97,7 @@ def _languages() -> tuple[LanguageName, ...]:
 
 def serve(isolation: Isolation, *, gpu: bool = False) -> int:
     """Answer request lines on standard input until it ends; return the exit status."""
-    process.adopt_orphans()
+    syscalls.adopt_orphans()
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
     syscalls.start_session()
     for name in names(graders):
@@ -129,7 +129,7 @@ def _serve_all(
 
 def answer_once(isolation: Isolation) -> int:
     """Read one request up to the end of standard input and print only its evaluation."""
-    process.adopt_orphans()
+    syscalls.adopt_orphans()
     watch = CheckWatch()
 
     def run() -> int:
@@ -245,7 +245,7 @@ def _serve_one(
     Before it arrives, start a template process and check the state of the GPUs, if there are any.
     """
     template = fork_template()  # before the request is read, so the template cannot contain it
-    process.adopt_orphans()
+    syscalls.adopt_orphans()
     health = Health() if cards is None else examine(cards)
     emit(out, b'{"health": %s}' % health.model_dump_json().encode())
     if health.unfit:
@@ -280,7 +280,7 @@ def _prepare_spares(template: TemplateProcess) -> None:
 
 def _answer_one(out: int, isolation: Isolation, watch: CheckWatch | None = None) -> int:
     template = fork_template()
-    process.adopt_orphans()
+    syscalls.adopt_orphans()
     request = sys.stdin.buffer.read(REQUEST_MAX)
     try:
         evaluation = _judge(request, template, isolation, lambda _: None, watch=watch)

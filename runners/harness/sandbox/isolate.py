@@ -106,7 +106,7 @@ def enter_keeping_rights(
         layers.attempt(OWN_USER, lambda: leave_root(layers))
     make_namespaces(layers)
     leave_parent(announce)
-    syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)  # as PID 1 does, also without namespaces
+    syscalls.adopt_orphans()  # as PID 1 does, also without namespaces
     os.setsid()
     if not as_root:
         layers.attempt(IsolationLayer.FILESYSTEM, lambda: view.build(limits.disk, gpu=gpu))

@@ -95,7 +95,7 @@ def _fork_under_supervisor(layers: Layers, backend: tuple[int, ...]) -> None:
     except OSError as error:
         layers.missing[PRIORITY] = f"{error}; {NO_PRIORITY}"
         preferred = None
-    syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
+    syscalls.adopt_orphans()
     if child := os.fork():
         _supervise(tuple(each for each in (group, preferred) if each), backend, child)
     if group:

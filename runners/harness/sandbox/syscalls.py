@@ -65,10 +65,25 @@ def _checked(result: int, what: str) -> int:
     return result
 
 
+class _Span(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]  # type: ignore[mutable-override]
+
+
+def read_memory(pid: int, there: int, here: int, size: int) -> tuple[int, int]:
+    """Copy memory of a process; return how many bytes, below 0 if it failed, and `errno`."""
+    own, other = (ctypes.byref(_Span(address, size)) for address in (here, there))
+    return _LIBC.process_vm_readv(pid, own, 1, other, 1, 0), ctypes.get_errno()
+
+
 def prctl(option: int, first: int = 0, second: int = 0) -> None:
     """Change an attribute of this process."""
     arguments = (ctypes.c_ulong(first), ctypes.c_ulong(second), ctypes.c_ulong(0))
     _checked(_LIBC.prctl(option, *arguments, ctypes.c_ulong(0)), f"prctl {option}")
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends, so that it can be waited for."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def start_session() -> None:

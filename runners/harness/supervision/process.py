@@ -8,7 +8,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import torch
@@ -16,18 +16,18 @@ import torch
 from runners.harness.protocol.values import DTYPES, TensorNode, bits
 from runners.harness.sandbox.charged_memory import MAPS_MOST
 from runners.harness.sandbox.process_limits import kill_tree
+from runners.harness.sandbox.syscalls import read_memory
+from runners.harness.verdicts import too_much_printed
 from runners.process_tree import (
     cpu_ns,
     descendants,
     image_of,
     listed_beneath,
     newest_process,
+    stop_threads,
     thread_states,
 )
 
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
-_PR_SET_CHILD_SUBREAPER = 36
 _EVENTS, _STOPPED = os.WSTOPPED | os.WCONTINUED, frozenset("TtZX")
 GAPS_MOST = 2
 """An output that takes more than this many times the memory of its elements is copied without gaps,
@@ -45,10 +45,6 @@ RESTING_NS = 50_000
 machine, a thread that was interrupted while it stopped needs some CPU time to finish stopping."""
 
 
-class _Span(ctypes.Structure):
-    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]  # type: ignore[mutable-override]
-
-
 class ProcessGoneError(Exception):
     """The process ended; `status` is what `os.waitstatus_to_exitcode` returns for it."""
 
@@ -63,21 +59,6 @@ class CandidateRanError(Exception):
 
 class UnreadableError(Exception):
     """The candidate described an output that cannot be read from its memory."""
-
-
-def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends, so that it can be waited for."""
-    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def _stop_threads(pid: int) -> None:
-    # One signal per thread: a stop signal to the process takes effect only when the thread that
-    # received it is scheduled, and a busy thread continues for milliseconds.
-    try:
-        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - names only, and fast
-            _LIBC.syscall(_TGKILL, pid, int(thread), int(signal.SIGSTOP))
-    except FileNotFoundError:
-        return
 
 
 class CandidateProcess:
@@ -116,7 +97,7 @@ class CandidateProcess:
         known, self.halted = self.halted.intersection(self.descendants), set()
         before, used = self.used_at, self.cpu_ns()
         begin = time.perf_counter_ns()
-        _stop_threads(self.pid)
+        stop_threads(self.pid)
         self._await_stop()
         end = time.perf_counter_ns()
         self._halt(known)
@@ -144,7 +125,7 @@ class CandidateProcess:
         """Stop those that have not stopped by themselves."""
         for pid in pids:
             if set(thread_states(pid).values()) - _STOPPED:
-                _stop_threads(pid)
+                stop_threads(pid)
                 self.halted.add(pid)
 
     def _event(self, events: int) -> bool:
@@ -185,15 +166,16 @@ class CandidateProcess:
                 select.select([], [], [], 50e-6)
         raise CandidateRanError("a process that it started did not stop")
 
-    def _computed_since(self, used: int, before: Mapping[int, int]) -> int:
+    def _computed_since(self, used: int, before: dict[int, int]) -> int:
         """Return for how many ns it and its descendants can have computed while they were stopped.
 
         That is at most the CPU time that it has used since it was `used`, and its descendants since
         they were verified, when it was `before`. It is unlimited if any process or thread has begun
         since then, or a process is gone, because the CPU time of one that was reaped is unknown.
         """
-        more = {pid: self.used_at.get(pid, -1) - since for pid, since in before.items()}
-        more[self.pid] = self.used_at[self.pid] - used
+        more = {
+            pid: self.used_at.get(pid, -1) - at for pid, at in (before | {self.pid: used}).items()
+        }
         known = more.keys() == self.used_at.keys() and min(more.values()) >= 0
         return sum(more.values()) if known and newest_process() == self.newest else sys.maxsize
 
@@ -250,8 +232,7 @@ class CandidateProcess:
             raise ProcessGoneError(found.si_status if exited else -found.si_status)
 
     def _check_without_memory(self) -> None:
-        # A process that is killed frees its memory shortly before it has ended.
-        select.select([self.pidfd], [], [], STOP_S)
+        select.select([self.pidfd], [], [], STOP_S)  # its memory is freed shortly before its end
         self.check()
 
     def places_of(self, fd: int) -> frozenset[int]:
@@ -297,9 +278,7 @@ class CandidateProcess:
         while done < length:
             check()
             size = min(PIECE, length - done)
-            here, there = (_Span(each + done, size) for each in (flat.data_ptr(), address))
-            got = _LIBC.process_vm_readv(self.pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
-            reason = ctypes.get_errno()
+            got, reason = read_memory(self.pid, address + done, flat.data_ptr() + done, size)
             if got <= 0:
                 if reason == errno.ESRCH:
                     self._check_without_memory()
@@ -333,3 +312,42 @@ class CandidateProcess:
         os.close(self.pidfd)
         if not ended:
             raise TimeoutError(f"process {self.pid} or one that it started does not end")
+
+
+class OutputPipe:
+    """A pipe for what a process writes, which is read up to a limit."""
+
+    def __init__(self, limit: int, excess: Callable[[], Exception] | None = None) -> None:
+        """`excess` creates the error beyond the limit; by default that of stdout and stderr."""
+        self.limit = limit
+        self.excess = excess or (lambda: too_much_printed(limit))
+        self.text = bytearray()
+        self.ended = False
+        self.reader, self.writer = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self.reader, False)
+
+    def drain(self) -> None:
+        """Read what is available; raise `excess()` if it is more than the limit."""
+        while not self.ended:
+            try:
+                piece = os.read(self.reader, 65536)
+            except BlockingIOError:
+                return
+            self.ended = not piece
+            self.text += piece
+            if len(self.text) > self.limit:
+                del self.text[self.limit :]
+                raise self.excess()
+
+    def close_writer(self) -> None:
+        """Close the write end, which the process has inherited."""
+        if self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1
+
+    def close(self) -> None:
+        """Close both ends; the text stays."""
+        self.close_writer()
+        if self.reader >= 0:
+            os.close(self.reader)
+            self.reader = -1

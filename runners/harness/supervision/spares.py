@@ -12,8 +12,7 @@ import socket
 from collections.abc import Callable
 
 from runners.harness.protocol import channel
-from runners.harness.supervision.output_pipe import OutputPipe
-from runners.harness.supervision.process import CandidateProcess
+from runners.harness.supervision.process import CandidateProcess, OutputPipe
 
 Fork = Callable[[channel.CandidateSpec | channel.SpareSpec, list[int]], None]
 """Forks a process that inherits the descriptors; OSError if the template is gone."""

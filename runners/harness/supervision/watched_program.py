@@ -14,8 +14,7 @@ from runners.harness.sandbox import process_limits, program
 from runners.harness.sandbox.charged_memory import hides_more, keeps_unmapped, unmapped_memory
 from runners.harness.sandbox.program import Program, ProgramPipes
 from runners.harness.supervision.handle import StartError
-from runners.harness.supervision.output_pipe import OutputPipe
-from runners.harness.supervision.process import CandidateProcess, ProcessGoneError
+from runners.harness.supervision.process import CandidateProcess, OutputPipe, ProcessGoneError
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import descendants
 

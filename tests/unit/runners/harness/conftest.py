@@ -17,7 +17,7 @@ from runners.harness.judge import cpu_caches
 from runners.harness.judge.session import PUBLIC_NONCE, EvaluationSession, candidate_files
 from runners.harness.judge.task_code import KernelTask
 from runners.harness.protocol.builds import Builds
-from runners.harness.supervision.process import adopt_orphans
+from runners.harness.sandbox.syscalls import adopt_orphans
 from runners.harness.supervision.template import TemplateProcess, pack_files
 from runners.harness.toolchains import ncu
 from tests.doubles import candidates

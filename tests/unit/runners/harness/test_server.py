@@ -28,9 +28,8 @@ from runners.harness.judge.host_candidate import threads_of
 from runners.harness.protocol.channel import CandidateSpec, SpareSpec
 from runners.harness.relay import CheckWatch
 from runners.harness.sandbox import process_limits, syscalls
-from runners.harness.supervision import process
+from runners.harness.sandbox.syscalls import adopt_orphans
 from runners.harness.supervision.handle import CandidateHandle, StartError
-from runners.harness.supervision.process import adopt_orphans
 from runners.harness.supervision.spares import ForkedProcess, Spares
 from runners.harness.supervision.template import TemplateProcess, fork_template
 from runners.harness.toolchains import nvcc
@@ -160,7 +159,7 @@ def test_an_evaluation_in_a_waiting_judge_uses_its_spares(
 
     def fork_with_spare() -> TemplateProcess:
         template, limits = fork_template(), make_judging().limits
-        process.adopt_orphans()
+        adopt_orphans()
         spec = SpareSpec(limits=limits, threads=threads_of(limits, gpu=False), gpu=False)
         template.spares.prepare(spec, 1, request_fd=0)
         return template

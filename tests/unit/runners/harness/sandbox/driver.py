@@ -70,7 +70,7 @@ def main() -> None:
         setattr(*STEPS[layer], refuse)
     if order["nested"]:
         outer.confine([], strict=False, gpu=False)
-    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    kernel.adopt_orphans()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     intermediate = os.fork()
     if intermediate == 0:

@@ -23,7 +23,7 @@ from runners.contract.task import IsolationLayer
 from runners.harness.protocol import builds
 from runners.harness.sandbox import isolate, syscalls, view
 from runners.harness.sandbox.isolate import Layers
-from runners.harness.supervision.process import adopt_orphans
+from runners.harness.sandbox.syscalls import adopt_orphans
 from tests.unit.runners.harness.sandbox.confinement import Confined, run, start
 
 LIBC = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"

@@ -194,7 +194,7 @@ outer.confine([], strict=False, gpu=False)
 paths = [{root!r} + name for name in ("/tasks", "/bot", "/.git", "/runners")]
 paths.append({data!r} + "/secret")
 print(json.dumps([path for path in paths if os.path.exists(path)]), flush=True)
-syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
+syscalls.adopt_orphans()
 if os.fork() == 0:
     isolate.enter(Limits(), lambda _: None, keep_fds=frozenset(), gpu=False)
     print(json.dumps([path for path in paths if os.path.exists(path)]), flush=True)

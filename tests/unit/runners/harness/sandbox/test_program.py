@@ -17,7 +17,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.protocol import builds
 from runners.harness.sandbox import isolate, program, syscalls, view
 from runners.harness.sandbox.program import LOOPBACK, READ_ONLY, Prelude, Program, own_script
-from runners.harness.supervision.process import adopt_orphans
+from runners.harness.sandbox.syscalls import adopt_orphans
 from runners.harness.supervision.watched_program import WatchedProgram
 
 SUBREAPER = 36

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from runners.contract.verdict import Verdict
-from runners.harness.supervision.output_pipe import OutputPipe
+from runners.harness.supervision.process import OutputPipe
 from runners.harness.verdicts import VerdictError
 
 

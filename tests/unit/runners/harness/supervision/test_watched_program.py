@@ -14,10 +14,10 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.sandbox import charged_memory, isolate, process_limits, program
 from runners.harness.sandbox.program import Program, own_script
+from runners.harness.sandbox.syscalls import adopt_orphans
 from runners.harness.supervision import watched_program
 from runners.harness.supervision.handle import StartError
-from runners.harness.supervision.output_pipe import OutputPipe
-from runners.harness.supervision.process import adopt_orphans
+from runners.harness.supervision.process import OutputPipe
 from runners.harness.supervision.watched_program import RESULT_MAX, ProgramExit, WatchedProgram
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import descendants
