@@ -95,7 +95,7 @@ class CandidateProcess:
         if self.frozen or self.may_run:
             return time.perf_counter_ns()
         known, self.halted = self.halted.intersection(self.descendants), set()
-        before, used = self.used_at, self.cpu_ns()
+        since = self.used_at | {self.pid: self.cpu_ns()}
         begin = time.perf_counter_ns()
         stop_threads(self.pid)
         self._await_stop()
@@ -106,7 +106,7 @@ class CandidateProcess:
         if known or listed_beneath(self.pid) or listed_beneath(self.pid):  # one may lack it
             end = self._stop_all()
         self.frozen = True
-        return min(end, begin + self._computed_since(used, before))
+        return min(end, begin + self._computed_since(since))
 
     def _await_stop(self) -> None:
         # There is a deadline because a thread inside vfork cannot be stopped.
@@ -166,16 +166,14 @@ class CandidateProcess:
                 select.select([], [], [], 50e-6)
         raise CandidateRanError("a process that it started did not stop")
 
-    def _computed_since(self, used: int, before: dict[int, int]) -> int:
+    def _computed_since(self, since: dict[int, int]) -> int:
         """Return for how many ns it and its descendants can have computed while they were stopped.
 
-        That is at most the CPU time that it has used since it was `used`, and its descendants since
-        they were verified, when it was `before`. It is unlimited if any process or thread has begun
-        since then, or a process is gone, because the CPU time of one that was reaped is unknown.
+        That is at most the CPU time that they have used beyond `since`, which has that of every
+        process. It is unlimited if a process or thread has begun since they were verified, or a
+        process is gone, because the CPU time of one that was reaped is unknown.
         """
-        more = {
-            pid: self.used_at.get(pid, -1) - at for pid, at in (before | {self.pid: used}).items()
-        }
+        more = {pid: self.used_at.get(pid, -1) - used for pid, used in since.items()}
         known = more.keys() == self.used_at.keys() and min(more.values()) >= 0
         return sum(more.values()) if known and newest_process() == self.newest else sys.maxsize
 
