@@ -61,6 +61,8 @@ class HostCandidate:
     """On the CPU: whether requests tell no structure, because that of an input was another one."""
     expected: values.Node | None = None
     """On the CPU: whose scalars the calibration kernel describes."""
+    trusted = False
+    """Whether it builds no submission, such as the task's reference."""
     cold = True
     """On the CPU: whether calls find nothing in the caches; untimed calls need not."""
 
@@ -78,11 +80,13 @@ class HostCandidate:
         """On a GPU: whether requests tell the rooms, and whether scalars differ."""
         self.remote = False
         """On a GPU: whether inputs and outputs go through pinned host memory."""
+        handle.watched = False  # until it builds a submission
         handle.process.freeze()
         self.base = min(handle.process.places_of(arena.fd))  # no submitted code has run yet
 
     def build(self, deadline: Deadline) -> None:
         """Make the candidate build the submission; VerdictError if that fails."""
+        self.handle.watched = not self.trusted
         try:
             order = channel.CandidateRequest(
                 operation=channel.Operation.BUILD, built=self.session.builds.packed

@@ -60,6 +60,8 @@ class CandidateHandle:
         """Request -> the least time that its calls have waited for cores."""
         self.computing: tuple[int, ...] = ()
         """The threads that computed in its last call."""
+        self.watched = True
+        """Whether memory of no process counts as its own; an ended submission may have left it."""
         try:
             fork = template.fork_candidate
             forked = template.spares.take(spec, shared) or ForkedProcess(fork, spec, shared)
@@ -172,8 +174,7 @@ class CandidateHandle:
             self._refuse_unrequested()
             self.orders.sendall(order)
             self.process.resume()
-            patience = Deadline.after(call.patience_s)
-            first = self._until(lambda: False, patience, deadline, WATCH_S)
+            first = self._until(lambda: False, Deadline.after(call.patience_s), deadline, WATCH_S)
             reply = self._checked_reply(first) if first else None
             frozen = call.frozen and first is not None
             if frozen:
@@ -284,10 +285,9 @@ class CandidateHandle:
             return
         self.next_check = now + WATCH_S
         most = self.spec.limits.memory
-        excess_bytes = self.arena.excess_bytes if self.arena else 0
-        limit = most + self.inherited - excess_bytes
+        limit = most + self.inherited - (self.arena.excess_bytes if self.arena else 0)
         more = holds_more(self.process.pid, limit, deadline.remaining)
-        if more or self._hides_more(most) or self._burdens_driver(most):
+        if more or (self.watched and (self._hides_more(most) or self._burdens_driver(most))):
             message = f"more than {most >> 20} MiB of memory were used"
             raise VerdictError(Verdict.MEMORY_EXCEEDED, message)
 

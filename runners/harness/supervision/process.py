@@ -169,9 +169,8 @@ class CandidateProcess:
     def _computed_since(self, since: dict[int, int]) -> int:
         """Return for how many ns it and its descendants can have computed while they were stopped.
 
-        That is at most the CPU time that they have used beyond `since`, which has that of every
-        process. It is unlimited if a process or thread has begun since they were verified, or a
-        process is gone, because the CPU time of one that was reaped is unknown.
+        That is at most the CPU time of each beyond `since`. It is unlimited if a process or thread
+        has begun since they were verified, or one is gone, whose CPU time is then unknown.
         """
         more = {pid: self.used_at.get(pid, -1) - used for pid, used in since.items()}
         known = more.keys() == self.used_at.keys() and min(more.values()) >= 0

@@ -104,8 +104,10 @@ class ReferenceTimer:
         self.source = None if session.on_gpu else session.code.reference_source(request)
         self.candidate: HostCandidate | None = None
         self.stack = ExitStack()
-        self.ran_out_of_time = False
-        """Whether it was stopped because the workload's time was over, not by its own fault."""
+        self.was_stopped = False
+        """Whether it did not fail by itself: its time was over, or it had run before."""
+        self.has_run = False
+        """Whether a timed call of it has succeeded."""
         limit_s = request.task.timeout_s(request.mode) / len(request.task.timed(request.mode))
         self.call_s = limit_s * CALL_SHARE
         self.withholds_all = False
@@ -130,6 +132,7 @@ class ReferenceTimer:
         with other_session(self.session, whole, source) as own:
             apart = replace(own, log=bytearray(), durations_s={})
             with fresh_candidate(apart, self.plan, None) as candidate:
+                candidate.trusted = True
                 candidate.build(share)
                 yield candidate
 
@@ -142,7 +145,7 @@ class ReferenceTimer:
         with self._dropped_on_failure(share):
             exchange = self.candidate.call(channel.Operation.RUN, data, None, deadline)
             if result is not None:
-                exchange = with_preparation(exchange, result)
+                self.has_run, exchange = True, with_preparation(exchange, result)
                 noisy = waited(exchange.waited_ns, exchange.window_ns)
                 kept = result.reference_waited if noisy else result.reference_windows
                 kept.append(exchange.window_ns)
@@ -155,7 +158,7 @@ class ReferenceTimer:
         except (VerdictError, StartError):
             self.stack.close()
             self.source = self.candidate = None
-            self.ran_out_of_time = share.remaining < 0
+            self.was_stopped = share.remaining < 0 or self.has_run
 
     def is_awaited(self, rounds: Sequence[Round]) -> bool:
         """Whether too few of these rounds timed the reference, and further ones can."""
@@ -166,7 +169,7 @@ class ReferenceTimer:
 
         Too few of these rounds timed it, or it takes no longer than the clock can distinguish.
         """
-        timed = self.source is not None or self.ran_out_of_time
+        timed = self.source is not None or self.was_stopped
         several = self.session.request.round_policy.looks[-1] > 1
         return timed and several and cpu_times.ratio_to_reference(rounds) is None
 

@@ -137,13 +137,16 @@ def ratio_of(pairs: list[tuple[Round, Round]]) -> Ratio:
     gap, error = median_gap(ratios, slower_first=interval.centre > 1)
     if gap > allowed or len(ratios) < _MEDIAN_LEAST:
         half_width = min(half_width, allowed * interval.centre)
-    found = Ratio(ratio=interval.centre, half_width=half_width, rounds=len(pairs))
-    return _decided(found) if gap > LOOKS_WIDEN * error and len(ratios) >= _MEDIAN_LEAST else found
+    seen = Ratio(ratio=interval.centre, half_width=half_width, rounds=len(pairs))
+    found = clocks.with_unseen(seen, *map(list, zip(*pairs, strict=True)))
+    clear = gap - found.unseen > LOOKS_WIDEN * error and len(ratios) >= _MEDIAN_LEAST
+    return _decided(found) if clear else found
 
 
 def _decided(found: Ratio) -> Ratio:
-    """The ratio, as one that is not a tie."""
-    apart = abs(found.ratio - 1)
+    """The ratio, as one that is not a tie unless the two differ by no more than can be hidden."""
+    if (apart := abs(found.ratio - 1)) <= found.unseen:
+        return found
     return found.model_copy(update={"half_width": min(found.half_width, math.nextafter(apart, 0))})
 
 
@@ -327,23 +330,21 @@ class PairedTimer:
     def _ratio(self) -> Ratio:
         """The ratio of all pairs; not a tie if only the slower one prevented further pairs.
 
-        Few pairs give a wide interval, so a slower submission could waste time, or be so slow that
-        its timing ends, to get a tie. Two that differ by less than a window can hide are tied all
-        the same.
+        Few pairs give a wide interval: a slower one could waste time, or end the timing, for a tie.
         """
         found = ratio_of(self.pairs)
         slower = self.ours if found.ratio > 1 else self.theirs
         both = self.ours, self.theirs
         slow = [each for each in both if each.stop_rule.slow_calls.was_slow(each.rounds)]
-        decided = _decided(found) if [slower] in (self.late, slow) else found
-        return clocks.with_unseen(decided, *map(list, zip(*self.pairs, strict=True)))
+        return _decided(found) if [slower] in (self.late, slow) else found
 
     def _is_decided(self) -> bool:
         """Whether one is faster, or both are equally fast, and no time needs an audit."""
         if len(self.pairs) < 2:
             return False
         ratio = ratio_of(self.pairs)
-        if ratio.is_tie and ratio.half_width > NARROW * ratio.ratio:
+        noise = ratio.half_width - ratio.unseen
+        if ratio.is_tie and noise > max(NARROW * ratio.ratio, ratio.unseen - abs(ratio.ratio - 1)):
             return False
         rival = of_rival(lambda: self.theirs.stop_rule.audit(self.theirs.rounds))
         return rival is None and self.ours.stop_rule.audit(self.ours.rounds) is None

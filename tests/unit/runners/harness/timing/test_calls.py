@@ -16,7 +16,9 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.protocol import channel, values
+from runners.harness.sandbox import charged_memory
 from runners.harness.sandbox.process_limits import Precedence
+from runners.harness.supervision import handle
 from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.timing import calls, stop_rule
 from runners.harness.timing.rounds import CALM_LEAST, Round
@@ -234,6 +236,45 @@ def test_a_reference_that_fails_as_a_submission_is_given_up_and_blames_nobody(
     assert not found.reference_missed
     assert found.rounds == 5
     assert not stopwatch.session.log
+
+
+def test_a_time_without_a_ratio_says_so_if_the_reference_failed_after_it_had_run(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a submission left made the reference exceed its memory; the time ranked as it was."""
+    stopwatch = watch(sit, rounds=POLICY)
+    call = HostCandidate.call
+
+    def failing(self: HostCandidate, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+        if self is stopwatch.reference.candidate and stopwatch.rounds:
+            raise VerdictError(Verdict.MEMORY_EXCEEDED, "much memory")
+        return call(self, *args, **options)
+
+    monkeypatch.setattr(HostCandidate, "call", failing)
+
+    found = measured(stopwatch)
+
+    assert found.vs_reference is None
+    assert found.reference_missed
+
+
+@pytest.mark.parametrize("hidden", [charged_memory.keeps_unmapped, charged_memory.hides_more])
+def test_memory_of_no_process_is_not_that_of_the_reference_or_of_calibration(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, hidden: Callable[..., bool]
+) -> None:
+    monkeypatch.setattr(charged_memory, hidden.__name__, lambda *_, **__: True)
+    monkeypatch.setattr(handle, "WATCH_S", 0.0)
+    stopwatch = watch(sit, rounds=POLICY)
+
+    with (
+        stopwatch.reference.fresh(stopwatch.calibration_input, Deadline.after(60)),
+        stopwatch.pool.next_candidate() as candidate,
+    ):
+        stopwatch.deadline = Deadline.after(60)
+        stopwatch._calibration_call(candidate)
+        assert stopwatch.reference.candidate is not None
+        with pytest.raises(VerdictError, match="of memory were used"):
+            candidate.build(Deadline.after(60))
 
 
 def test_a_time_without_a_ratio_says_so_if_the_submission_left_the_reference_no_time(

@@ -445,6 +445,24 @@ def test_two_that_differ_by_less_than_a_window_on_the_cpu_can_hide_are_tied(
         assert found.unseen == pytest.approx(skippable_us / (200.0 if ratio < 1 else 80.0))
 
 
+def test_what_a_window_can_hide_makes_no_tie_of_two_that_are_further_apart(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The median decided for one that is 22 % faster, and then what could hide, 3 %, was added."""
+    ours, theirs = (
+        [each for time_us in times for each in host_rounds(time_us, 3.0)[:1]]
+        for times in ((109.0, 123.0, 111.0, 119.0, 124.0), (95.0, 87.0, 94.0, 95.0, 110.0))
+    )
+    timer = told_rounds(sit, monkeypatch, ours, theirs)
+    timer._alternate(None, lambda _: None)  # type: ignore[arg-type]
+
+    found = timer._ratio()
+
+    assert found.ratio == pytest.approx(1.22, abs=0.01)
+    assert found.unseen == pytest.approx(0.03, abs=0.01)
+    assert not found.is_tie
+
+
 def test_a_time_that_needs_an_audit_gets_more_pairs(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
