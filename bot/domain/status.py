@@ -154,8 +154,11 @@ def without_quotes(evaluation: Evaluation) -> Evaluation:
 
 def redacted(evaluation: Evaluation) -> Evaluation:
     """Return the evaluation without words of the submission: times and verdicts stay."""
-    cases = tuple(each.model_copy(update={"message": ""}) for each in evaluation.cases)
-    return evaluation.model_copy(update={"log": "", "files": (), "message": "", "cases": cases})
+    blank: dict[str, object] = {"log": "", "files": (), "message": ""}
+    blank["cases"] = tuple(each.model_copy(update={"message": ""}) for each in evaluation.cases)
+    if evaluation.comparison is not None:
+        blank["comparison"] = evaluation.comparison.model_copy(update={"rival_detail": ""})
+    return evaluation.model_copy(update=blank)
 
 
 def numbered(cases: Iterable[CaseResult]) -> Iterator[tuple[int, CaseResult]]:

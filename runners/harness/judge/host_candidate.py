@@ -143,7 +143,7 @@ class HostCandidate:
             self.expected = expected
             if values.has_host_part(blank := scalars.placeholders(expected)):
                 order = channel.CandidateRequest(operation=channel.Operation.EXPECT, value=blank)
-                self.handle.request(channel.encode(order), deadline)
+                self.handle.request(self._encoded(order, None)[0], deadline)
 
     def echo(self, deadline: Deadline) -> channel.Exchange:
         """Let the candidate answer without an input and without a kernel."""

@@ -31,6 +31,7 @@ _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 DIMENSIONS_MOST = 16
 INTEGER_BITS_MOST = 14_284
 """The most bits of an integer: Python reads and writes at most 4,300 digits."""
+Integer = Annotated[int, Field(gt=-(1 << INTEGER_BITS_MOST), lt=1 << INTEGER_BITS_MOST)]
 Extent = Annotated[int, Field(ge=0, le=1 << 48)]
 Index = Annotated[int, Field(ge=0, lt=1 << 64)]
 
@@ -96,7 +97,7 @@ class DictNode(Wire):
     """A dict with text or integer keys."""
 
     kind: Literal["dict"] = "dict"
-    items: tuple[tuple[str | int, "Node"], ...]
+    items: tuple[tuple[str | Integer, "Node"], ...]
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
@@ -116,7 +117,7 @@ class ScalarNode(Wire):
     """An int, bool, str or None."""
 
     kind: Literal["scalar"] = "scalar"
-    value: bool | int | str | None = None
+    value: bool | Integer | str | None = None
 
 
 Node = Annotated[

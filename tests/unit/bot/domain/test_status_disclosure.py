@@ -1,6 +1,6 @@
 import pytest
 
-from bot.domain.status import disclosed
+from bot.domain.status import disclosed, redacted
 from runners.contract.comparison import Comparison
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
 from runners.contract.files import EvaluationFile
@@ -48,6 +48,15 @@ def test_a_ranked_run_that_failed_on_public_ground_is_shown_in_full(stage: Stage
 def test_other_modes_are_shown_in_full() -> None:
     evaluation = failing(Stage.TIMING).model_copy(update={"mode": Mode.BENCHMARK})
     assert disclosed(evaluation) == evaluation
+
+
+def test_a_redacted_evaluation_keeps_no_words_of_it_or_of_its_rival() -> None:
+    lost = Comparison(rival_verdict=Verdict.CRASHED, rival_detail=HIDDEN)
+    kept = redacted(failing(Stage.TIMING).model_copy(update={"comparison": lost}))
+
+    assert kept.comparison is not None
+    assert kept.comparison.rival_verdict is Verdict.CRASHED
+    assert HIDDEN not in "".join((kept.message, kept.log, kept.comparison.rival_detail))
 
 
 def test_what_a_passed_ranked_run_printed_stays_hidden() -> None:

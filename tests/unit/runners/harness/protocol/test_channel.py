@@ -1,6 +1,9 @@
+from bisect import bisect_left
+
 import pytest
 from pydantic import ValidationError
 
+from runners.harness.protocol.arena import compact_description
 from runners.harness.protocol.channel import (
     FAILURES,
     FRAME_MAX,
@@ -12,8 +15,10 @@ from runners.harness.protocol.channel import (
     Operation,
     Status,
     encode,
+    has_room_for,
     pair,
 )
+from runners.harness.protocol.scalars import placeholders
 from runners.harness.protocol.values import ScalarNode
 
 
@@ -42,6 +47,19 @@ def test_a_frame_that_is_too_long_is_not_sent() -> None:
 
     with pytest.raises(ValueError, match="at most 65536"):
         encode(CandidateRequest(operation=Operation.RUN, value=value))
+
+
+@pytest.mark.parametrize("value", [0.0, 1 / 3, -5e-324])
+def test_an_output_has_room_whatever_its_floats_are(value: float) -> None:
+    def fits(count: int) -> bool:
+        return has_room_for(compact_description([value] * count))
+
+    most = bisect_left(range(4000), 1, key=lambda count: not fits(count)) - 1
+    longest = compact_description([-5e-324 / 3 - 2.0**-1022 / 3] * most)
+    order = CandidateRequest(operation=Operation.EXPECT, value=placeholders(longest))
+
+    assert len(encode(CandidateReply(status=Status.DONE, output=longest))) <= FRAME_MAX
+    assert len(encode(order)) <= FRAME_MAX
 
 
 def test_greetings_are_told_apart() -> None:

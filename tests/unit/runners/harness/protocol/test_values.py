@@ -13,8 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from runners.harness.protocol.values import (
     DTYPES,
+    INTEGER_BITS_MOST,
+    DictNode,
     FloatNode,
     Node,
+    ScalarNode,
     SequenceNode,
     TensorNode,
     UndescribableError,
@@ -187,6 +190,18 @@ def test_an_integer_has_as_many_digits_as_python_reads() -> None:
     for value in (10**4300, -(10**9999), {10**4300: 1}):
         with pytest.raises(UndescribableError, match=r"^an integer of more than 4,300 digits"):
             node_of(value)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_reply_has_no_integer_that_could_not_be_described(sign: int) -> None:
+    """The judge describes outputs that it has read, and ended if it could not."""
+    most, more = sign * ((1 << INTEGER_BITS_MOST) - 1), sign * (1 << INTEGER_BITS_MOST)
+
+    assert node_of(most) == ScalarNode(value=most)
+    with pytest.raises(ValidationError):
+        ScalarNode.model_validate_json(f'{{"value": {more}}}')
+    with pytest.raises(ValidationError):
+        DictNode.model_validate({"items": [(more, {"kind": "scalar"})]})
 
 
 def test_endless_nesting_is_refused() -> None:
