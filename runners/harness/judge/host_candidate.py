@@ -255,9 +255,11 @@ class HostCandidate:
         offset = node.address - self.base
         if not 0 <= offset <= self.arena.size - node.reach:
             return False
-        place = node.model_copy(update={"offset": offset})
+        # As bytes, because torch reads some types only at aligned addresses.
+        flat = {"dtype": "uint8", "shape": (node.reach,), "stride": (1,), "offset": offset}
+        place = node.model_copy(update=flat)
         with readable():
-            told = self.handle.process.read(node, self.session.request.limits.memory)
+            told = self.handle.process.read(place, self.session.request.limits.memory)
             return same(view(self.arena.buffer, place), told)
 
 

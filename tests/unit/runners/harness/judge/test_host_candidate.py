@@ -256,6 +256,22 @@ def test_an_output_with_gaps_gives_its_own_elements_of_an_input_back(sit: Sit) -
             candidate.refuse_changes(INPUT, reply)
 
 
+def test_an_output_of_any_type_may_be_at_an_odd_address_of_an_input(sit: Sit) -> None:
+    with fresh_candidate(sit(make_judging()), ROOM, None) as candidate:
+        candidate.arena.write(ROOM.node, INPUT)
+        odd = TensorNode(
+            dtype="complex128", shape=(8, 8), stride=(1, 0), address=candidate.base + 1
+        )
+        reply = CandidateReply(status=Status.DONE, output=odd)
+        numbers = view(candidate.arena.buffer, tensors(ROOM.node)[0])
+        numbers[1] += 1
+        candidate.refuse_changes(INPUT, reply)
+
+        numbers[0] += 1  # its first byte is not in the output
+        with pytest.raises(VerdictError, match="changed an input"):
+            candidate.refuse_changes(INPUT, reply)
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [
