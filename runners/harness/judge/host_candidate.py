@@ -26,7 +26,7 @@ from runners.harness.judge.checks import (
 from runners.harness.judge.cpu_caches import flush_caches
 from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, scalars, values
-from runners.harness.protocol.arena import Arena, Plan, view
+from runners.harness.protocol.arena import Arena, Plan, places_of, repeats_memory, view
 from runners.harness.sandbox.syscalls import memory_limited
 from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.supervision.process import ProcessGoneError, UnreadableError
@@ -48,6 +48,7 @@ ECHO = channel.encode(channel.CandidateRequest(operation=channel.Operation.ECHO)
 CHECK_S = 3.0
 """Seconds after the deadline in which the check of a large output must end."""
 MAPPED_AGAIN = "the kernel mapped the memory of its input at another address"
+REPEATED = "the output has the same memory at two addresses"
 TOO_LARGE = "an input of the task exceeds the memory limit"
 TOO_LONG = f"an input of the task has {channel.TOO_LONG}"
 
@@ -82,7 +83,8 @@ class HostCandidate:
         """On a GPU: whether inputs and outputs go through pinned host memory."""
         handle.watched = False  # until it builds a submission
         handle.process.freeze()
-        self.base = min(handle.process.places_of(arena.fd))  # no submitted code has run yet
+        # No submitted code has run yet.
+        self.base = min(places_of(handle.process.mappings(), arena.fd))
 
     def build(self, deadline: Deadline) -> None:
         """Make the candidate build the submission; VerdictError if that fails."""
@@ -225,19 +227,25 @@ class HostCandidate:
         """Refuse device code that wrote outside its output; does nothing for other kernels."""
 
     def refuse_misplaced_output(self, data: object, reply: channel.CandidateReply) -> None:
-        """Refuse an output that consists of the input's pages in another order, or of two inputs.
+        """Refuse an output of the input's pages in another order, of two inputs, or of pages twice.
 
-        Such a kernel moves less than it returns. Only inputs in host memory are considered.
+        Such a kernel moves less than it returns. Only tensors in host memory are considered.
         """
+        if reply.output is None:
+            return
         inputs = [*filter(values.on_host, values.tensors(planned(data).node))]
-        if reply.output is None or not inputs:
+        outputs = [*filter(values.on_host, values.tensors(reply.output))]
+        if not outputs and not inputs:
             return
         with readable():
-            places = self.handle.process.places_of(self.arena.fd)
-        if places - {self.base}:
+            mappings = self.handle.process.mappings()
+        if inputs and places_of(mappings, self.arena.fd) - {self.base}:
             raise VerdictError(Verdict.DISALLOWED, MAPPED_AGAIN)
+        spans = [(node.address, node.address + node.reach) for node in outputs]
+        if repeats_memory(mappings, spans):
+            raise VerdictError(Verdict.DISALLOWED, REPEATED)
         placed = [(node.offset or 0, node.reach) for node in inputs]
-        for node in filter(values.on_host, values.tensors(reply.output)):
+        for node in outputs if inputs else ():
             begin, end = node.address - self.base, node.address - self.base + node.reach
             in_one = any(at <= begin and end <= at + reach for at, reach in placed)
             if begin < self.arena.size and end > 0 and not in_one:

@@ -3,8 +3,10 @@
 import fcntl
 import mmap
 import os
-from bisect import bisect_left
-from collections.abc import Sequence
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -14,6 +16,12 @@ from runners.harness.protocol import values
 
 ALIGNMENT = 4096
 """Bytes; every tensor starts on its own page, so that alignment never differs between runs."""
+_MEMORY_FILE = re.compile(rb"(?m)^(\w+)-\w+ \S+ (\w+) \S+ (\d+) +(?:/memfd:|\[anon_shmem:)")
+"""A mapping of a memory file, also with a name from PR_SET_VMA: address, offset and inode."""
+_FILE = re.compile(
+    rb"(?m)^(\w+)-(\w+) \S+ (\w+) (\S+ [1-9]\d*)\b(?! +/dev/(?:zero|dxg|nvidia\S*)$)"
+)
+"""A mapping of a file: addresses, offset, and device with inode. Devices have no such pages."""
 
 
 def reach(value: torch.Tensor) -> int:
@@ -171,3 +179,25 @@ class Arena:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def places_of(mappings: bytes, fd: int) -> frozenset[int]:
+    """Return the addresses at which the memory file `fd` begins, by a process's mappings."""
+    own, found = os.fstat(fd).st_ino, _MEMORY_FILE.findall(mappings)
+    return frozenset(int(a, 16) - int(b, 16) for a, b, inode in found if int(inode) == own)
+
+
+def repeats_memory(mappings: bytes, spans: Iterable[tuple[int, int]]) -> bool:
+    """Whether two addresses within these spans (begin, end) are the same byte of a file."""
+    rows = _FILE.findall(mappings)
+    files = [(int(a, 16), int(b, 16), int(offset, 16), file) for a, b, offset, file in rows]
+    begins, ends = [each[0] for each in files], [each[1] for each in files]
+    parts, done = defaultdict[bytes, SeparateSpans](SeparateSpans), 0
+    for begin, end in sorted(spans):
+        at, done = max(begin, done), max(end, done)  # spans may overlap
+        for index in range(bisect_right(ends, at), bisect_left(begins, done)):
+            first, last, offset, file = files[index]
+            here = max(first, at)
+            if not parts[file].add(offset + here - first, min(last, done) - here):
+                return True
+    return False

@@ -3,7 +3,6 @@
 import ctypes
 import errno
 import os
-import re
 import select
 import signal
 import sys
@@ -32,8 +31,6 @@ _EVENTS, _STOPPED = os.WSTOPPED | os.WCONTINUED, frozenset("TtZX")
 GAPS_MOST = 2
 """An output that takes more than this many times the memory of its elements is copied without gaps,
 which take long to compare. Others keep their strides: a task may require contiguous memory."""
-_MEMORY_FILE = re.compile(rb"(?m)^(\w+)-\w+ \S+ (\w+) \S+ (\d+) +(?:/memfd:|\[anon_shmem:)")
-"""A mapping of a memory file, also with a name from PR_SET_VMA: address, offset and inode."""
 PIECE = 64 << 20
 """The bytes of an output that are copied between two checks of the deadline."""
 STOP_S = 2.0
@@ -232,10 +229,10 @@ class CandidateProcess:
         select.select([self.pidfd], [], [], STOP_S)  # its memory is freed shortly before its end
         self.check()
 
-    def places_of(self, fd: int) -> frozenset[int]:
-        """Return the addresses at which the memory file `fd` begins, according to each mapping.
+    def mappings(self) -> bytes:
+        """Return the list of its mappings.
 
-        UnreadableError if they cannot be read or are too many, ProcessGoneError if it has ended.
+        UnreadableError if it cannot be read or is too long, ProcessGoneError if it has ended.
         """
         try:
             with Path(f"/proc/{self.pid}/maps").open("rb") as maps:
@@ -247,8 +244,7 @@ class CandidateProcess:
             raise UnreadableError("its mappings cannot be read")
         if len(text) == MAPS_MOST:
             raise UnreadableError("it has too many mappings to be read")
-        own, found = os.fstat(fd).st_ino, _MEMORY_FILE.findall(text)
-        return frozenset(int(a, 16) - int(b, 16) for a, b, inode in found if int(inode) == own)
+        return text
 
     def read(self, node: TensorNode, most: int, check: Callable[[], object] = int) -> torch.Tensor:
         """Return a copy of a tensor of the frozen process; `check` is called before each piece.

@@ -16,7 +16,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.gpu import buffers
 from runners.harness.gpu.buffers import LINE_BYTES, Buffers, Withheld
 from runners.harness.gpu.handover import HandoverCall
-from runners.harness.judge import device_candidate
+from runners.harness.judge import device_candidate, host_candidate
 from runners.harness.judge.answer import POISONS, TENSORS_MOST, Answer, Place
 from runners.harness.judge.capture_times import CaptureTimes
 from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate
@@ -1088,13 +1088,15 @@ def test_a_host_output_may_not_be_the_pages_of_host_inputs_in_another_order(
     *,
     device_seat: DeviceCandidate,
     candidate: Candidate,
+    monkeypatch: pytest.MonkeyPatch,
     places: set[int],
     address: int,
     refusal: str | None,
     remote: bool,
 ) -> None:
     device_seat.remote = remote
-    candidate.process.places_of = lambda _: frozenset(places)
+    candidate.process.mappings = lambda: b""
+    monkeypatch.setattr(host_candidate, "places_of", lambda *_: places)
     device_seat.arena.fd = 0
     inputs = torch.zeros(2, 3), torch.zeros(2, 3)  # at 0 and at 2 * ALIGNMENT
     reply = CandidateReply(status=Status.DONE, output=described(device="cpu", address=address))
@@ -1108,11 +1110,11 @@ def test_a_host_output_may_not_be_the_pages_of_host_inputs_in_another_order(
     assert ruling.value.verdict is Verdict.DISALLOWED
 
 
-def test_without_an_input_on_the_host_no_mapping_is_read(
+def test_without_a_tensor_on_the_host_no_mapping_is_read(
     device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
-    candidate.process.places_of = pytest.fail
-    reply = CandidateReply(status=Status.DONE, output=described(device="cpu"))
+    candidate.process.mappings = pytest.fail
+    reply = CandidateReply(status=Status.DONE, output=described())
     device_seat.answer.expect(HOSTED)
     device_seat.refuse_misplaced_output((torch.zeros(0), 3), reply)
 

@@ -168,3 +168,45 @@ def test_the_server_knows_when_the_tasks_code_checks_an_output(
         verify(candidate, INPUT, reply, None, deadline=limit)
 
     assert (seen, watch.is_late()) == ([True], False)
+
+
+TWICE = """
+import ctypes, mmap, os, torch
+C = ctypes.CDLL(None)
+C.mmap.restype = ctypes.c_void_p
+def custom_kernel(data):
+    file = os.open("/tmp/page", os.O_CREAT | os.O_RDWR)
+    os.ftruncate(file, 4096)
+    place = C.mmap(None, ctypes.c_size_t(8192), 3, 0x22, -1, ctypes.c_long(0))
+    for at in (place, place + 4096):
+        C.mmap(ctypes.c_void_p(at), ctypes.c_size_t(4096), 3, 0x11, file, ctypes.c_long(0))
+    numbers = torch.frombuffer((ctypes.c_float * 2048).from_address(place), dtype=torch.float32)
+    return {output}
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "refused"),
+    [
+        ("numbers", True),
+        ("[numbers[:3], numbers[1024:1027]]", True),
+        ("[numbers[:3], numbers[:3], numbers[1027:]]", False),
+        ("numbers[1022:1025]", False),
+    ],
+)
+@pytest.mark.parametrize("data", [INPUT, 3])
+def test_an_output_may_not_have_the_same_memory_at_two_addresses(
+    sit: Sit, output: str, data: object, *, refused: bool
+) -> None:
+    limit = Deadline.after(10)
+    session = sit(make_judging(TWICE.format(output=output)))
+    with fresh_candidate(session, ROOM, None) as candidate:
+        candidate.build(limit)
+        reply = candidate.call(Operation.RUN, data, None, limit).reply
+        if not refused:
+            candidate.refuse_misplaced_output(data, reply)
+            return
+        with pytest.raises(VerdictError, match="same memory at two addresses") as ruling:
+            candidate.refuse_misplaced_output(data, reply)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED

@@ -1,7 +1,5 @@
-import io
 import mmap
 import os
-import re
 import resource
 import select
 import signal
@@ -9,15 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import IO
 
 import psutil
 import pytest
 import torch
 
 from runners import process_tree
-from runners.harness.protocol.arena import Arena
 from runners.harness.protocol.values import TensorNode
 from runners.harness.sandbox.process_limits import kill_tree
 from runners.harness.sandbox.syscalls import memory_limited
@@ -284,8 +279,8 @@ def test_a_process_that_is_killed_while_it_is_read_has_ended(started: Started) -
     with pytest.raises(ProcessGoneError) as gone:
         started.subject.read(node, 1 << 20)
     assert gone.value.status == -signal.SIGKILL
-    with Arena(4096) as arena, pytest.raises(ProcessGoneError):
-        started.subject.places_of(arena.fd)
+    with pytest.raises(ProcessGoneError):
+        started.subject.mappings()
     started.subject.kill()
     started.process.returncode = -signal.SIGKILL
 
@@ -295,38 +290,10 @@ def test_a_living_process_passes_the_check(started: Started) -> None:
     started.subject.check()
 
 
-@pytest.mark.parametrize("started", [HOLDING], indirect=True)
-def test_a_memory_file_that_it_has_not_mapped_has_no_place(started: Started) -> None:
-    with Arena(4096) as arena:
-        assert started.subject.places_of(arena.fd) == frozenset()
-
-
-def test_each_order_of_the_pages_of_a_memory_file_is_a_place_of_its_own() -> None:
-    with Arena(8192) as arena:  # the judge maps it once
-        first = CandidateProcess(os.getpid())
-        (whole,) = first.places_of(arena.fd)
-        with mmap.mmap(arena.fd, 4096, offset=4096):
-            assert len(first.places_of(arena.fd)) == 2
-        assert first.places_of(arena.fd) == {whole}
-
-
-def test_a_mapping_that_has_another_name_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def renamed(path: Path, mode: str) -> IO[bytes]:
-        with known(path, mode) as maps:
-            return io.BytesIO(re.sub(rb"/memfd:.*", b"[anon_shmem:numbers]", maps.read()))
-
-    known: Callable[[Path, str], IO[bytes]] = Path.open
-    with Arena(4096) as arena:
-        judge = CandidateProcess(os.getpid())
-        places = judge.places_of(arena.fd)
-        monkeypatch.setattr(Path, "open", renamed)
-        assert judge.places_of(arena.fd) == places != frozenset()
-
-
 def test_a_list_of_mappings_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "MAPS_MOST", 100)
-    with Arena(4096) as arena, pytest.raises(UnreadableError, match="too many mappings"):
-        CandidateProcess(os.getpid()).places_of(arena.fd)
+    with pytest.raises(UnreadableError, match="too many mappings"):
+        CandidateProcess(os.getpid()).mappings()
 
 
 @pytest.mark.parametrize("started", [SPINNING], indirect=True)
