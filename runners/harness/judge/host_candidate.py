@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -30,7 +31,7 @@ from runners.harness.protocol.arena import Arena, Plan, places_of, repeats_memor
 from runners.harness.sandbox.syscalls import memory_limited
 from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.supervision.process import ProcessGoneError, UnreadableError
-from runners.harness.verdicts import VerdictError, error_of_exit
+from runners.harness.verdicts import OutOfTimeError, VerdictError, error_of_exit
 
 CORES = len(os.sched_getaffinity(0))
 """How many threads can run at once."""
@@ -47,6 +48,7 @@ def threads_of(limits: Limits, *, gpu: bool) -> int:
 ECHO = channel.encode(channel.CandidateRequest(operation=channel.Operation.ECHO))
 CHECK_S = 3.0
 """Seconds after the deadline in which the check of a large output must end."""
+READ_OUT_OF_TIME = "the time limit passed while the output was read"
 MAPPED_AGAIN = "the kernel mapped the memory of its input at another address"
 REPEATED = "the output has the same memory at two addresses"
 TOO_LARGE = "an input of the task exceeds the memory limit"
@@ -205,9 +207,7 @@ class HostCandidate:
 
         def in_time() -> None:
             if deadline.remaining < 0:
-                raise VerdictError(
-                    Verdict.TIMED_OUT, "the time limit passed while the output was read"
-                )
+                raise VerdictError(Verdict.TIMED_OUT, READ_OUT_OF_TIME)
 
         def read(node: values.TensorNode) -> torch.Tensor:
             nonlocal bytes_left
@@ -300,24 +300,24 @@ def verify(
     Otherwise an output of an unexpected shape could make it use all of the machine's. On a GPU
     there is no such limit, because CUDA reserves more than that.
 
-    No signal ends a long call of a library, so the server ends a comparison that takes too long.
-    A child process checks an output whose check may take long, on the CPU and if it can; it ends
-    sooner.
+    No signal ends a long call of a library, such as one that copies an output with gaps, so the
+    server ends what takes too long. A child process checks an output whose check may take long, on
+    the CPU and if it can; it ends sooner.
     """
     session = candidate.session
-
-    def check() -> str | None:
-        return session.code.mismatch(data, output, expected)
-
     limited = nullcontext() if session.on_gpu else memory_limited(session.request.limits.memory)
-    with session.record_duration("check"):
-        output = candidate.fetch(reply, expected, deadline)
-        candidate.refuse_overruns()
-        candidate.refuse_misplaced_output(data, reply)
-        if not session.request.task.mutates_inputs:
-            candidate.refuse_changes(data, reply)
-        candidate.handle.verify_frozen(deadline)
-        with session.checking(), limited:
+    with session.record_duration("check"), session.checking():
+        try:
+            output = candidate.fetch(reply, expected, deadline)
+            candidate.refuse_overruns()
+            candidate.refuse_misplaced_output(data, reply)
+            if not session.request.task.mutates_inputs:
+                candidate.refuse_changes(data, reply)
+            candidate.handle.verify_frozen(deadline)
+        except OutOfTimeError as error:
+            raise VerdictError(Verdict.TIMED_OUT, READ_OUT_OF_TIME) from error
+        check = partial(session.code.mismatch, data, output, expected)
+        with limited:
             if _may_check_apart(session) and may_take_long(output, data, expected):
                 wrong = run_in_child(check, max(0.0, deadline.remaining) + CHECK_S)
             else:

@@ -15,7 +15,7 @@ from runners.harness.judge.pool import fresh_candidate
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.channel import Operation
 from runners.harness.relay import CheckWatch
-from runners.harness.verdicts import VerdictError
+from runners.harness.verdicts import OutOfTimeError, VerdictError
 from tests.doubles.judging import SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 
@@ -148,23 +148,26 @@ def test_a_check_in_a_task_with_threads_runs_in_the_judge(
     assert processes == [os.getpid()]
 
 
-def test_the_server_knows_when_the_tasks_code_checks_an_output(
-    sit: Sit, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("step", ["code.mismatch", "fetch", "refuse_changes"])
+def test_the_server_knows_when_an_output_is_read_and_checked(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
+    """Laying out an output with gaps took minutes, in one call that no signal ends."""
     limit, seen = Deadline.after(10), list[bool]()
     session = sit(make_judging(SORTED))
     watch = session.watch = CheckWatch()
     watch.begin(-1)
-    mismatch = session.code.mismatch
-
-    def watched(*given: Any) -> str | None:  # noqa: ANN401 - handed on
-        seen.append(watch.is_late())
-        return mismatch(*given)
-
-    monkeypatch.setattr(session.code, "mismatch", watched)
     with fresh_candidate(session, ROOM, None) as candidate:
+        owner, name = (session.code, "mismatch") if "." in step else (candidate, step)
+        made = getattr(owner, name)
+
+        def watched(*given: Any) -> Any:  # noqa: ANN401 - handed on
+            seen.append(watch.is_late())
+            return made(*given)
+
         candidate.build(limit)
         reply = candidate.call(Operation.RUN, INPUT, None, limit).reply
+        monkeypatch.setattr(owner, name, watched)
         verify(candidate, INPUT, reply, None, deadline=limit)
 
     assert (seen, watch.is_late()) == ([True], False)
@@ -210,3 +213,16 @@ def test_an_output_may_not_have_the_same_memory_at_two_addresses(
             candidate.refuse_misplaced_output(data, reply)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+def test_the_task_is_not_blamed_for_an_output_that_is_read_too_late(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object) -> None:
+        raise OutOfTimeError(Verdict.TASK_ERROR, "the task's own code took longer")
+
+    monkeypatch.setattr(host_candidate.HostCandidate, "fetch", late)
+    with pytest.raises(VerdictError, match="while the output was read") as ruling:
+        checked(sit, SORTED)
+
+    assert ruling.value.verdict is Verdict.TIMED_OUT
