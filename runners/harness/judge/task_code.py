@@ -50,8 +50,12 @@ _FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 SECOND_CHECK_S = 1.5
 """Seconds in which the reference's own output must be checked to show that the task is not to blame
 for a check that took too long."""
-SLOWER = 4
-"""How many times as long as the task's own code takes is too long because of the output."""
+SLOWER = 1.5
+"""How many times as long as the task's own code takes is too long because of the output.
+
+After the end of the time there is none left to check the reference's output for longer than
+`SECOND_CHECK_S`, so a check that takes longer than that is judged by this alone.
+"""
 
 
 class KernelTask(TaskCode):

@@ -595,7 +595,8 @@ def test_a_wrong_index_of_a_sparse_tensor_makes_an_output_wrong(
     [
         (0.2, 0.0, 9.0, Verdict.TIMED_OUT),
         (3.0, 0.0, 15.0, Verdict.TIMED_OUT),
-        (3.0, 0.0, 9.0, Verdict.TASK_ERROR),
+        (5.0, 0.0, 8.0, Verdict.TIMED_OUT),
+        (6.0, 0.0, 8.0, Verdict.TASK_ERROR),
         (None, 2.0, 15.0, Verdict.TIMED_OUT),
         (None, 2.0, 7.0, Verdict.TIMED_OUT),
         (None, 2.0, 1.9, Verdict.TASK_ERROR),
