@@ -97,16 +97,20 @@ class KernelTask(TaskCode):
         """The structure of a right output; None if the task has no `ref_kernel`."""
         if self._reference is None:
             return None
-        reference = self._reference
+        reference, first = self._reference, not self._reference_s and id(data) in self._generated
         with self._recorded(self._reference_s, data):
-            return structure_of("ref_kernel", lambda: reference(values.clone(data)))
+            structure = structure_of("ref_kernel", lambda: reference(values.clone(data)))
+        if first:
+            self._check_ahead(data)
+        return structure
 
     @override
     def mismatch(self, data: object, output: object, expected: values.Node | None) -> str | None:
         """Return why an output is wrong, or None; may change `data`, the judge's private input.
 
         If the check raises an exception or returns neither a bool nor a text, the output is wrong.
-        But if it also does so for the reference's own output, the verdict is `task_error`.
+        But if it also does so for the reference's own output, the verdict is `task_error`, unless
+        an earlier check ended: a failed one may leave what fails all later ones, such as a file.
         """
         shape = shape_mismatch(output, expected)
         if shape:
@@ -125,7 +129,7 @@ class KernelTask(TaskCode):
                 raise
             except BaseException as error:  # noqa: BLE001 - a check may raise any type
                 with suppress(OutOfTimeError):  # the alarm, after this output failed its check
-                    if not _broke_context(error):  # with a broken context no CUDA call works
+                    if not (self._is_known_to_work(error) or _broke_context(error)):
                         self._try_check(data, error, memory)
                 return f"the output cannot be compared: {words_of(error)}"
 
@@ -186,6 +190,22 @@ class KernelTask(TaskCode):
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
         return True
+
+    def _check_ahead(self, data: object) -> None:
+        """Check the reference's own output; if that fails, an output's check shows whose fault."""
+        try:
+            with self._recorded(self._checked_s, data):
+                self._try_check(data, Exception())
+        except (VerdictError, MachineError):
+            raise
+        except BaseException:  # noqa: BLE001, S110 - a check may raise any type
+            pass
+
+    def _is_known_to_work(self, error: BaseException) -> bool:
+        """Whether a check ended before this one failed, and not for lack of memory."""
+        lacking = isinstance(error, MemoryError | torch.OutOfMemoryError)
+        lacking = lacking or "can't allocate memory" in words_of(error)
+        return self._reference is not None and bool(self._checked_s) and not lacking
 
     def _try_check(self, data: object, error: BaseException, memory: int | None = None) -> None:
         """Run the check on the reference's output; its exceptions pass through.

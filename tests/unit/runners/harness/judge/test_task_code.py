@@ -512,6 +512,35 @@ def test_the_least_time_of_a_check_is_kept(tmp_path: Path, monkeypatch: pytest.M
     assert [*task._checked_s.values()] == [1.0]
 
 
+@pytest.mark.parametrize("passed", ["", "the reference's own output", "another output"])
+def test_a_failed_check_that_breaks_all_later_ones_does_not_blame_the_task(
+    tmp_path: Path, passed: str
+) -> None:
+    """A worker that crashed ended the task's own pool."""
+    body = "global broken; broken = broken or output != 2; assert not broken"
+    task = checking(tmp_path, body, "broken = False\ndef ref_kernel(data): return 2\n")
+    data = task.generate(Workload(args={}), 1)
+    if passed == "the reference's own output":
+        task.expected(data)
+    elif passed:
+        assert task.mismatch(data, 2, None) is None
+
+    if passed:
+        assert "cannot be compared: AssertionError" in str(task.mismatch(data, 3, None))
+        return
+    with pytest.raises(VerdictError, match="check_implementation failed: AssertionError"):
+        task.mismatch(data, 3, None)
+
+
+def test_a_failed_check_ahead_decides_nothing(tmp_path: Path) -> None:
+    """Some tasks accept no output of their own reference, such as one of another type."""
+    task = checking(tmp_path, "exit('no list')", "def ref_kernel(data): return 2\n")
+
+    task.expected(task.generate(Workload(args={}), 1))
+
+    assert not task._checked_s
+
+
 def test_a_failed_check_holds_nothing_while_the_references_output_is_checked(
     tmp_path: Path,
 ) -> None:
@@ -625,6 +654,7 @@ def test_a_check_that_is_slow_only_for_an_output_is_not_the_tasks_fault(
     )
     task = checking(tmp_path, "return True", "def ref_kernel(data): return 5")
     task.generate(Workload(args={}), 1)
+    monkeypatch.setattr(task, "_check_ahead", lambda _: None)
     monkeypatch.setattr("runners.harness.judge.task_code.time.monotonic", lambda: now[0])
     monkeypatch.setattr(task, "_reference", lambda _: takes(reference_s, 5))
     expected = task.expected(1)
