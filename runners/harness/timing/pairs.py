@@ -69,12 +69,13 @@ class RivalFailedError(Exception):
 
 
 def of_rival(step: Callable[[], _T]) -> _T:
-    """Return what a step of the rival returns; a fault of the task stays one."""
+    """Return what a step of the rival returns.
+
+    A fault of the task is its failure too, because the rival's answer may have caused it.
+    """
     try:
         return step()
     except VerdictError as error:
-        if error.verdict is Verdict.TASK_ERROR:
-            raise
         raise RivalFailedError(error) from error
 
 

@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from types import SimpleNamespace
 
@@ -220,17 +219,16 @@ def test_time_in_which_the_other_one_runs_does_not_count(sit: Sit) -> None:
     assert timer.share.end - share == pytest.approx(timer.deadline.end - deadline)
 
 
-def test_a_fault_of_the_task_is_not_the_rivals() -> None:
-    def raised(verdict: Verdict) -> Callable[[], None]:
-        def step() -> None:
-            raise VerdictError(verdict, "")
+@pytest.mark.parametrize("verdict", [Verdict.TASK_ERROR, Verdict.CRASHED])
+def test_no_failure_of_the_rival_is_the_submissions_not_even_a_fault_of_the_task(
+    verdict: Verdict,
+) -> None:
+    def step() -> None:
+        raise VerdictError(verdict, "")
 
-        return step
-
-    with pytest.raises(VerdictError):
-        of_rival(raised(Verdict.TASK_ERROR))
-    with pytest.raises(RivalFailedError):
-        of_rival(raised(Verdict.CRASHED))
+    with pytest.raises(RivalFailedError) as failed:
+        of_rival(step)
+    assert failed.value.error.verdict is verdict
 
 
 def rounds_of(*times_us: float, claim_us: float = 1.0) -> list[Round]:
