@@ -69,10 +69,7 @@ class RivalFailedError(Exception):
 
 
 def of_rival(step: Callable[[], _T]) -> _T:
-    """Return what a step of the rival returns.
-
-    A fault of the task is its failure too, because the rival's answer may have caused it.
-    """
+    """Return what a step of the rival returns; any fault is its own, also one of the task."""
     try:
         return step()
     except VerdictError as error:
