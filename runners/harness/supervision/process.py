@@ -167,11 +167,13 @@ class CandidateProcess:
         """Return for how many ns it and its descendants can have computed while they were stopped.
 
         That is at most the CPU time of each beyond `since`. It is unlimited if a process or thread
-        has begun since they were verified, or one is gone, whose CPU time is then unknown.
+        has begun since they were verified, or one is gone, whose CPU time is then unknown. It is
+        also unlimited in gVisor, which reports no newest process and counts CPU time coarsely.
         """
         more = {pid: self.used_at.get(pid, -1) - used for pid, used in since.items()}
         known = more.keys() == self.used_at.keys() and min(more.values()) >= 0
-        return sum(more.values()) if known and newest_process() == self.newest else sys.maxsize
+        known = known and 0 < self.newest == newest_process()
+        return sum(more.values()) if known else sys.maxsize
 
     def verify_frozen(self) -> None:
         """Raise CandidateRanError if a process was resumed, started or ended since the freeze.

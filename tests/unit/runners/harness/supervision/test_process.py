@@ -443,6 +443,16 @@ def test_the_time_to_stop_children_counts_if_a_process_began(started: Started) -
 
 
 @pytest.mark.usefixtures("seen_late")
+@pytest.mark.parametrize("started", [IDLE_FAMILY], indirect=True)
+def test_the_time_to_stop_children_counts_if_nothing_tells_whether_a_process_began(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "newest_process", lambda: 0)  # as in gVisor
+
+    assert run_again(started.subject, lambda: None)[1] == NEVER
+
+
+@pytest.mark.usefixtures("seen_late")
 @pytest.mark.parametrize(
     "started", ["import signal\nsignal.signal(17, 1)\n" + IDLE_FAMILY], indirect=True
 )
