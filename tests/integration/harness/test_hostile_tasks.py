@@ -59,6 +59,8 @@ def reported():
 """
 LOCKS = """
 def reported():
+    if Path("/tmp/locked").exists():
+        return None  # the judge has checked the reference's own output first
     os.makedirs("/tmp/locked/inside/more")
     for folder in ("/tmp/locked/inside", "/tmp/locked"):
         os.chmod(folder, 0)
@@ -69,6 +71,8 @@ def reported():
 SHARE = Path("/proc/self/autogroup")
 LOWERS_SHARE = """
 def reported():
+    if Path("/proc/self/autogroup").read_text().endswith("nice 19\\n"):
+        return None  # as above; Linux lets a process write it only every tenth of a second
     with open("/proc/self/autogroup", "w") as share:
         share.write("19")
 """
