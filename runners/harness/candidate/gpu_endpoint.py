@@ -47,7 +47,7 @@ class GpuEndpoint:
         size = shared.places_at - shared.pool_at
         self.pool = memory.OutputPool(self.memory.address + shared.pool_at, size) if size else None
         self.stream = torch.cuda.default_stream()
-        self.begin, self.end = memory.timing_event(), memory.timing_event()
+        self.begin, self.end = memory.timed_event(), memory.timed_event()
         self.fills: dict[tuple[values.TensorNode, ...], Callable[[Any], Any]] = {}
 
     def fetch(self, node: values.TensorNode) -> torch.Tensor:
@@ -128,7 +128,7 @@ class GpuEndpoint:
         Return the outputs and, if `stamped`, the time of each call by CUDA events, in ns.
         """
         data = [self._argument(each) for each in orders]
-        stamps = [[memory.timing_event(), memory.timing_event()] for _ in orders] if stamped else []
+        stamps = [[memory.timed_event(), memory.timed_event()] for _ in orders] if stamped else []
         outputs, queued = [], []
         for number, (kernel, order) in enumerate(zip(kernels, orders, strict=True)):
             self.turn += 1

@@ -12,13 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from runners.harness.gpu.memory import (
-    DeviceBuffer,
-    HostBuffer,
-    await_word,
-    timing_event,
-    write_word,
-)
+from runners.harness.gpu.memory import DeviceBuffer, HostBuffer, await_word, timed_event, write_word
 from runners.harness.protocol.channel import CandidateReply
 
 RELEASED, DONE = 0, 256
@@ -59,7 +53,7 @@ class Handover:
         )
         # In order: the window may open, the host part is copied, the GPU is yielded, it is back.
         self.control_stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self.opened, self.shown, self.captured, self.closed = (timing_event() for _ in range(4))
+        self.opened, self.shown, self.captured, self.closed = (timed_event() for _ in range(4))
         torch.cuda.synchronize()
 
     def run(self, actions: WindowActions) -> None:
@@ -182,8 +176,8 @@ class TrainWindows:
         self.handover = handover
         self.start = torch.zeros(1, dtype=torch.int32).pin_memory()
         """Written by the CPU, because a stream could share a hardware queue with one that waits."""
-        self.opened = [timing_event() for _ in range(calls)]
-        self.closed = [timing_event() for _ in range(calls)]
+        self.opened = [timed_event() for _ in range(calls)]
+        self.closed = [timed_event() for _ in range(calls)]
         self.copy_stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.delay = torch.empty(DELAY_BYTES, dtype=torch.uint8).pin_memory()
         self.delayed = torch.empty(DELAY_BYTES, dtype=torch.uint8, device="cuda")

@@ -100,7 +100,7 @@ def write_word(address: int, value: int, stream: int = 0) -> None:
     check(status, "cuStreamWriteValue32")
 
 
-def timing_event() -> torch.cuda.Event:
+def timed_event() -> torch.cuda.Event:
     """Return an event with a time stamp."""
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 

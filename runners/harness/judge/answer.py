@@ -39,9 +39,9 @@ _WITHOUT_NAN = ("float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn_x2")
 
 def too_many_tensors(output: values.Node | None) -> str:
     """Say that an output has more than `TENSORS_MOST` tensors on the GPU; "" if it has not."""
-    count = 0 if output is None else len(on_device(output))
-    few = count <= TENSORS_MOST
-    return "" if few else f"has {count} tensors on the GPU; at most {TENSORS_MOST} are possible"
+    if output is None or (count := len(on_device(output))) <= TENSORS_MOST:
+        return ""
+    return f"has {count} tensors on the GPU; at most {TENSORS_MOST} are possible"
 
 
 def poisons_of(node: values.TensorNode) -> tuple[int, int]:

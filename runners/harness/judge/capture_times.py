@@ -13,7 +13,7 @@ from typing import Self
 import torch
 
 from runners.harness.gpu.buffers import Buffers
-from runners.harness.gpu.memory import timing_event
+from runners.harness.gpu.memory import timed_event
 
 HALVINGS = 10
 """Copies are timed for sizes down to 2 ** -`HALVINGS` of the memory for outputs, two for each."""
@@ -35,7 +35,7 @@ class CaptureTimes:
         source = buffers.memory.bytes[buffers.output_at :][: captured.numel()]
 
         def timed(size: int) -> float:
-            begin, end = timing_event(), timing_event()
+            begin, end = timed_event(), timed_event()
             buffers.flush_cache()
             source[:size].fill_(1)  # as the calibration kernel does
             begin.record()

@@ -184,28 +184,33 @@ class KernelTask(TaskCode):
         """Whether the reference's own output is checked within `SECOND_CHECK_S`."""
         signal.setitimer(signal.ITIMER_REAL, SECOND_CHECK_S)
         try:
-            self._try_check(data, error)
-        except BaseException:  # noqa: BLE001 - the second alarm, or what the task's code raises
+            return self._checks_reference(data, error)
+        except (VerdictError, MachineError):  # the second alarm
             return False
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        return True
 
     def _check_ahead(self, data: object) -> None:
-        """Check the reference's own output; if that fails, an output's check shows whose fault."""
+        """Check the reference's own output, before the first of a submission."""
+        begin = time.monotonic()
+        if self._checks_reference(data, Exception()):
+            self._checked_s[self._spec_of(data)] = time.monotonic() - begin
+
+    def _checks_reference(self, data: object, error: BaseException) -> bool:
+        """Whether a check of the reference's own output ends without an exception."""
         try:
-            with self._recorded(self._checked_s, data):
-                self._try_check(data, Exception())
+            self._try_check(data, error)
         except (VerdictError, MachineError):
             raise
-        except BaseException:  # noqa: BLE001, S110 - a check may raise any type
-            pass
+        except BaseException:  # noqa: BLE001 - the task's code may raise any type
+            return False
+        return True
 
     def _is_known_to_work(self, error: BaseException) -> bool:
         """Whether a check ended before this one failed, and not for lack of memory."""
-        lacking = isinstance(error, MemoryError | torch.OutOfMemoryError)
-        lacking = lacking or "can't allocate memory" in words_of(error)
-        return self._reference is not None and bool(self._checked_s) and not lacking
+        if isinstance(error, MemoryError | torch.OutOfMemoryError) or self._reference is None:
+            return False
+        return bool(self._checked_s) and "can't allocate memory" not in words_of(error)
 
     def _try_check(self, data: object, error: BaseException, memory: int | None = None) -> None:
         """Run the check on the reference's output; its exceptions pass through.

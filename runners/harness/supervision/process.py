@@ -171,9 +171,8 @@ class CandidateProcess:
         also unlimited in gVisor, which reports no newest process and counts CPU time coarsely.
         """
         more = {pid: self.used_at.get(pid, -1) - used for pid, used in since.items()}
-        known = more.keys() == self.used_at.keys() and min(more.values()) >= 0
-        known = known and 0 < self.newest == newest_process()
-        return sum(more.values()) if known else sys.maxsize
+        same = more.keys() == self.used_at.keys() and 0 < self.newest == newest_process()
+        return sum(more.values()) if same and min(more.values()) >= 0 else sys.maxsize
 
     def verify_frozen(self) -> None:
         """Raise CandidateRanError if a process was resumed, started or ended since the freeze.

@@ -49,8 +49,8 @@ Without it, one that is 2 % slower and takes six times as long in one round of s
 20 % of 20,000 simulated comparisons with `COMPARED_ROUNDS`; with it, in none. Of two equally fast
 ones, one is called faster in 5.7 % instead of 5.2 % (40,000 simulated comparisons).
 """
-SURELY = 2
-"""How many times as large as measured what a window can hide may be, as inputs differ in size."""
+UNSEEN_MOST = 2
+"""How many times as large as measured the time that a window can hide may be: inputs differ."""
 _MEDIAN_LEAST = 5
 """The least number of ratios of which the median decides."""
 SEEDS = 1 << 20
@@ -139,13 +139,13 @@ def ratio_of(pairs: list[tuple[Round, Round]]) -> Ratio:
         half_width = min(half_width, allowed * interval.centre)
     seen = Ratio(ratio=interval.centre, half_width=half_width, rounds=len(pairs))
     found = clocks.with_unseen(seen, *map(list, zip(*pairs, strict=True)))
-    clear = gap - SURELY * found.unseen > LOOKS_WIDEN * error and len(ratios) >= _MEDIAN_LEAST
+    clear = gap - UNSEEN_MOST * found.unseen > LOOKS_WIDEN * error and len(ratios) >= _MEDIAN_LEAST
     return _decided(found) if clear else found
 
 
 def _decided(found: Ratio) -> Ratio:
     """The ratio, as one that is not a tie unless the two differ by no more than may be hidden."""
-    if (apart := abs(found.ratio - 1)) <= SURELY * found.unseen:
+    if (apart := abs(found.ratio - 1)) <= UNSEEN_MOST * found.unseen:
         return found
     return found.model_copy(update={"half_width": min(found.half_width, math.nextafter(apart, 0))})
 

@@ -599,7 +599,7 @@ def test_what_another_kernel_raises_is_its_own(guest: GpuEndpoint, steps: list[o
 def test_every_call_of_a_train_is_queued_behind_its_own_input(
     guest: GpuEndpoint, steps: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "timing_event", lambda: guest.begin)
+    monkeypatch.setattr(memory, "timed_event", lambda: guest.begin)
     outputs = [lying(guest, POOL_AT), lying(guest, POOL_AT + 64)]
 
     def kernel(data: object) -> object:
