@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, TypedDict
 
-from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation, Measurement
+from runners.contract.evaluation import CaseKind, CaseStatus, Evaluation, Measurement
 from runners.contract.verdict import Stage, Verdict
 from runners.evaluator.config import ErrorKind
 from runners.evaluator.job import KernelJob
@@ -193,12 +193,9 @@ def _speedup_range(baseline: Measurement, measured: Measurement) -> list[float |
     return [low, high]
 
 
-def _tests(evaluation: Evaluation) -> list[CaseResult]:
-    return [case for case in evaluation.cases if case.kind is CaseKind.TEST]
-
-
 def _tests_passed(evaluation: Evaluation) -> int:
-    return sum(case.status is CaseStatus.PASSED for case in _tests(evaluation))
+    tests = (case for case in evaluation.cases if case.kind is CaseKind.TEST)
+    return sum(case.status is CaseStatus.PASSED for case in tests)
 
 
 def _error_kind(evaluation: Evaluation, baseline: Baseline) -> ErrorKind | None:

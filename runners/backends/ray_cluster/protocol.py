@@ -78,8 +78,9 @@ class Resources(Wire):
 
     def most(self, kind: str) -> int:
         """The most GPUs of a type that one evaluation can have on one node."""
-        name = self.resource_name(kind)
-        return max((int(_least(node, name)) for node in self.nodes), default=0)
+        needed = demand(self.resource_name(kind), 1)
+        counts = (min(node.get(name, 0) for name in needed) for node in self.nodes)
+        return int(max(counts, default=0))
 
     def resource_name(self, kind: str) -> str:
         """The name of a GPU type's resource: `kind`, or another name of the same card."""
@@ -99,10 +100,6 @@ _RAY_RESOURCES = frozenset({"CPU", "GPU", "memory", "object_store_memory"})
 def demand(kind: str, gpus: int) -> dict[str, float]:
     """The resources of a slot, by Ray's names."""
     return {CPU_RESOURCE: 1} if kind == CPU else {kind: gpus, "GPU": gpus}
-
-
-def _least(node: dict[str, float], kind: str) -> float:
-    return min(node.get(name, 0) for name in demand(kind, 1))
 
 
 class SlotNames(Wire):

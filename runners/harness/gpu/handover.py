@@ -24,6 +24,8 @@ candidate writes `DONE` when its work is done. Each is on its own cache line."""
 class WindowActions:
     """What the judge does in one call; on the GPU most of it is queued before the window."""
 
+    stage: Callable[[], object]
+    """Prepares the input where the candidate cannot see it."""
     queued: Callable[[CandidateReply | None], None]
     """Records where the output will be, before the window opens."""
     flush_cache: Callable[[], None]
@@ -100,12 +102,15 @@ class HandoverCall:
         self.steps = steps
         self.withheld = withheld
         """The frame with the input's scalars, if they are sent when the input is shown."""
+        self.stage = steps.stage
         self.has_host_part = steps.take is not None
         """Whether the window waits for the host part of the output."""
         self.frozen = False
+        self.first: CandidateReply | None = None
 
     def queued(self, first: CandidateReply | None) -> None:
         """Record where the output will be; None if the candidate did not report it in time."""
+        self.first = first
         self.steps.queued(first)
 
     def release(self) -> None:
@@ -158,6 +163,8 @@ class TrainActions:
     """What the judge does in one train."""
 
     places: Sequence[PlaceActions]
+    stage: Callable[[], object]
+    """Prepares all inputs where the candidate cannot see them."""
     queued: Callable[[CandidateReply], None]
     """Records where the outputs will be, before the first window opens."""
     flush_cache: Callable[[], None]
@@ -230,6 +237,7 @@ class TrainCall:
         self.windows = windows
         self.patience_s = patience_s
         self.actions = actions
+        self.stage = actions.stage
         self.first_turn = windows.handover.turn + 1
         windows.handover.turn += len(actions.places)
         self.late = False

@@ -1,6 +1,6 @@
 """The candidate driver for the GPU; the judge owns, flushes and poisons the shared buffers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -83,8 +83,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
         hosted = has_host_part(plan, expected) or not scalars.are_known(plan.node, self._known)
         ahead = self.ahead and not hosted
         order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
-        self._replace_staged(order, value)
-        exchange = self._run(order, deadline)
+        exchange = self._run(order, deadline, self._staging(order, value))
         self.buffers.check_free_memory()
         late = exchange.late or (self.ahead and hosted)
         window_ns = exchange.window_ns - self.answer.further_capture_ns
@@ -123,9 +122,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
             )
         order = self.touches[waiting]
         self.usual = scalars.of(order.value or values.ScalarNode())
-        if not staged:
-            self._replace_staged(order, value)
-        exchange = self._run(order, deadline)
+        exchange = self._run(order, deadline, int if staged else self._staging(order, value))
         self.staged = (value, expected)
         if not self.told:
             self.answer.time_usual_capture()
@@ -160,23 +157,23 @@ class DeviceCandidate(host_candidate.HostCandidate):
             launch=launch,
         )
 
-    def _run(self, order: channel.CandidateRequest, deadline: Deadline) -> channel.Exchange:
-        """Execute a request in one window; the first frame of a call ahead has its output."""
-        replies_ahead: list[channel.CandidateReply] = []
+    def _run(
+        self, order: channel.CandidateRequest, deadline: Deadline, stage: Callable[[], object]
+    ) -> channel.Exchange:
+        """Execute a request in one window; the first frame of a call ahead has its output.
 
-        def queued(first: channel.CandidateReply | None) -> None:
-            if first and order.ahead:
-                replies_ahead.append(first)
-            self.answer.expect_at(self._output_places(order, first))
+        `stage` is done while the candidate queues its call.
+        """
+        touches = order.operation is channel.Operation.TOUCH
 
         def take(last: channel.CandidateReply) -> None:
             with host_candidate.readable():
-                trusted = order.operation is channel.Operation.TOUCH
                 read = super(DeviceCandidate, self)._reader(deadline)
-                self.answer.take(last.output, read, trusted=trusted)
+                self.answer.take(last.output, read, trusted=touches)
 
         steps = handover.WindowActions(
-            queued=queued,
+            stage=stage,
+            queued=lambda first: self.answer.expect_at(self._output_places(order, first)),
             flush_cache=self._poison_and_flush,
             reveal=self._reveal,
             complete=self._complete,
@@ -184,7 +181,6 @@ class DeviceCandidate(host_candidate.HostCandidate):
             take=take if self.answer.has_host_part else None,
         )
         patience = PATIENCE_S if order.ahead else deadline.remaining
-        touches = order.operation is channel.Operation.TOUCH
         frame, withheld = self._encoded(order, self.usual if touches else self._known)
         call = handover.HandoverCall(self.handover, patience, steps, withheld)
         try:
@@ -193,11 +189,10 @@ class DeviceCandidate(host_candidate.HostCandidate):
             with ignoring_broken_context():
                 self.handover.abort()
             raise
-        if order.operation is not channel.Operation.TOUCH:
+        if not touches:
             self._restore()
-        output = replies_ahead[0].output if replies_ahead else exchange.reply.output
-        if order.launch is not None:  # device code writes into its rooms; the reply is irrelevant
-            output = self.answer.room
+        described = call.first if order.ahead and call.first else exchange.reply
+        output = self.answer.room if order.launch else described.output  # device code tells nothing
         return replace(exchange, reply=exchange.reply.model_copy(update={"output": output}))
 
     def _output_places(
@@ -210,10 +205,9 @@ class DeviceCandidate(host_candidate.HostCandidate):
         """
         if first is None:
             return None
-        in_rooms = order.operation is channel.Operation.TOUCH or order.launch is not None
-        if order.ahead and not in_rooms:
-            return self.answer.places(first.output)
-        return self.answer.room
+        touches = order.operation is channel.Operation.TOUCH
+        in_rooms = touches or order.launch is not None or not order.ahead
+        return self.answer.room if in_rooms else self.answer.places(first.output)
 
     def _poison_and_flush(self) -> None:
         self.answer.poison()
@@ -247,8 +241,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> values.Node:
         """Learn the output's structure from one untimed call, if no reference defines it."""
         order = self._order(channel.Operation.RUN, plan, None, ahead=False)
-        self._replace_staged(order, value)
-        exchange = self._run(order, deadline)
+        exchange = self._run(order, deadline, self._staging(order, value))
         if exchange.reply.output is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
         with host_candidate.readable():
@@ -264,6 +257,17 @@ class DeviceCandidate(host_candidate.HostCandidate):
             channel.encode(order.model_copy(update=longest))
         self.discovered = wanted
         return wanted
+
+    def _staging(self, order: channel.CandidateRequest, value: object) -> Callable[[], object]:
+        """Return what stages the input of a call ahead; that of any other is staged at once.
+
+        A candidate waits for its input from the begin of a call that is not queued ahead. Device
+        code needs its guard bands before its call.
+        """
+        if order.ahead and order.launch is None:
+            return lambda: self._replace_staged(order, value)
+        self._replace_staged(order, value)
+        return int  # does nothing
 
     def _replace_staged(self, order: channel.CandidateRequest, value: object) -> None:
         if self.staged is not None:

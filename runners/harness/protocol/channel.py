@@ -310,8 +310,7 @@ class Exchange:
     """On a GPU: whether the call was not queued in time. Its window then contains launches, and the
     judge did not know where its output is."""
     in_rooms: bool = False
-    """On a GPU: whether the output is in its rooms, where the judge reads that of a late call too.
-    """
+    """On a GPU: whether the output is in its rooms, where the judge reads a late call's too."""
 
 
 class DeviceCall(Protocol):
@@ -321,11 +320,13 @@ class DeviceCall(Protocol):
     """Seconds to wait for the candidate to queue its work before the input is released."""
     has_host_part: bool
     """Whether the last frame has a part of the output; the window then closes after that frame."""
-
     frozen: bool
     """Whether the candidate is frozen from its first frame until the window has closed."""
     withheld: bytes
     """The frame with the input's scalars, which is sent when the input is shown; empty if none."""
+
+    def stage(self) -> object:
+        """Prepare the input where the candidate cannot see it, while it queues its work."""
 
     def queued(self, first: CandidateReply | None) -> None:
         """Record where the output will be; None if the candidate did not report it in time."""

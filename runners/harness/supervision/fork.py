@@ -240,7 +240,7 @@ def _serve(link: socket.socket) -> None:
 
 def _become_worker(frame: bytes, fds: list[int], writer: int) -> None:
     try:
-        isolate.leave_parent(lambda pid: _send_pid(writer, pid))
+        isolate.leave_parent(lambda pid: os.write(writer, str(pid).encode()))
         request = json.loads(frame)
         _place(fds, request["numbers"])
         environment = (each.partition("=") for each in request["environment"])
@@ -255,10 +255,6 @@ def _become_worker(frame: bytes, fds: list[int], writer: int) -> None:
         traceback.print_exc(file=sys.stderr)
     finally:
         os._exit(1)
-
-
-def _send_pid(writer: int, pid: int) -> None:
-    os.write(writer, str(pid).encode())
 
 
 def _place(fds: list[int], numbers: list[int]) -> None:

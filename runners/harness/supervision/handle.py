@@ -174,10 +174,10 @@ class CandidateHandle:
             self._refuse_unrequested()
             self.orders.sendall(order)
             self.process.resume()
+            call.stage()
             first = self._until(lambda: False, Deadline.after(call.patience_s), deadline, WATCH_S)
             reply = self._checked_reply(first) if first else None
-            frozen = call.frozen and first is not None
-            if frozen:
+            if frozen := call.frozen and first is not None:
                 self.process.freeze()
             call.queued(reply)
             call.release()

@@ -185,14 +185,16 @@ class CandidateProcess:
         """
         if not self.frozen:
             return
-        started = set(descendants(self.pid)) - self.used_at.keys()
+        newest = newest_process()
+        begun = not 0 < self.newest == newest  # reading the list takes much longer
+        started = set(descendants(self.pid) if begun else ()) - self.used_at.keys()
         used = {pid: cpu_ns(pid) for pid in self.used_at}
         ended = any(used[pid] < self.used_at[pid] for pid in self.stopped)
         if self._event(_EVENTS) or started or ended:
             raise CandidateRanError("it ran while it was frozen")
         more = sum(max(0, used[pid] - before) for pid, before in self.used_at.items())
         self.ran_while_frozen += more > RESTING_NS
-        self.used_at, self.newest = used, newest_process()
+        self.used_at, self.newest = used, newest
 
     def cpu_ns(self) -> int:
         """Return the CPU time of all threads of the process, as the Linux kernel counts it."""

@@ -187,10 +187,8 @@ def _drain_to_the_end(pipes: tuple[OutputPipe, ...]) -> None:
 
 
 def _result_too_long() -> VerdictError:
-    return VerdictError(
-        Verdict.DISALLOWED,
-        f"more than {RESULT_MAX >> 10} KiB were written to the evaluation's result pipe",
-    )
+    message = f"more than {RESULT_MAX >> 10} KiB were written to the evaluation's result pipe"
+    return VerdictError(Verdict.DISALLOWED, message)
 
 
 def _status_too_long() -> StartError:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 
 import torch
@@ -90,10 +91,9 @@ class TrainRunner:
         VerdictError if an output is wrong, or the inputs differ in more than their tensors' bytes.
         """
         order = self._order(operation, data, expected, stamped=stamped)
-        if operation is channel.Operation.RUN or not self.staged:
-            self._stage(order, data)
-        self.staged = operation is channel.Operation.TOUCH
-        call = self._call(operation)
+        touches = operation is channel.Operation.TOUCH
+        staged, self.staged = touches and self.staged, touches
+        call = self._call(operation, int if staged else partial(self._stage, order, data))
         try:
             exchange = self.candidate.handle.call_on_device(channel.encode(order), deadline, call)
         except BaseException:
@@ -147,7 +147,7 @@ class TrainRunner:
             train=train,
         )
 
-    def _call(self, operation: channel.Operation) -> TrainCall:
+    def _call(self, operation: channel.Operation, stage: Callable[[], object]) -> TrainCall:
         memory, flush = self.candidate.buffers.memory.bytes, self.candidate.buffers.flush_cache
 
         def steps(place: Place) -> PlaceActions:
@@ -169,11 +169,11 @@ class TrainRunner:
                 raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
             for place, output in zip(self.places, self.outputs, strict=True):
                 answer = place.answer
-                in_room = operation is channel.Operation.TOUCH
-                answer.expect_at(answer.room if in_room else answer.places(output))
+                touches = operation is channel.Operation.TOUCH
+                answer.expect_at(answer.room if touches else answer.places(output))
             torch.cuda.synchronize()
 
-        actions = TrainActions([*map(steps, self.places)], queued, flush)
+        actions = TrainActions([*map(steps, self.places)], stage, queued, flush)
         return TrainCall(self.windows, len(self.places) * PATIENCE_S, actions)
 
     def _verify(self, data: Sequence[object], expected: values.Node, deadline: Deadline) -> None:

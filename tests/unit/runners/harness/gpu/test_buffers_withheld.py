@@ -85,7 +85,11 @@ def test_what_lies_there_meanwhile_looks_like_the_rest_and_has_another_sum(name:
     staging = right.view(torch.uint8).clone()
     node = TensorNode(dtype=name, shape=(4096,), stride=(1,), offset=0, device="cuda")
 
-    Withheld(staging).take([node])
+    withheld = Withheld(staging)
+    withheld.random.manual_seed(5)  # one sum in some thousands stays the same
+    torch.manual_seed(5)
+
+    withheld.take([node])
 
     early = plain(staging.view(DTYPES[name]))
     assert early.abs().max() < (2 if name == "bool" else 2**41)  # which nan is not

@@ -81,6 +81,7 @@ def crossing(gate: Handover, queue: list[object], *, told: bool = False) -> Hand
         queue.append(("taken", last))
 
     steps = WindowActions(
+        stage=noting("stage"),
         queued=queued,
         flush_cache=noting("flush"),
         reveal=noting("reveal"),
@@ -255,7 +256,10 @@ def train(windows: TrainWindows, queue: list[object]) -> TrainCall:
         )
 
     actions = TrainActions(
-        (place(1), place(2)), lambda _: queue.append("queued"), lambda: queue.append("flush")
+        (place(1), place(2)),
+        lambda: queue.append("stage"),
+        lambda _: queue.append("queued"),
+        lambda: queue.append("flush"),
     )
     return TrainCall(windows, 0.1, actions)
 

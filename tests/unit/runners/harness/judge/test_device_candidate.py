@@ -122,6 +122,10 @@ class Candidate:
         self.patience: list[float] = []
         self.in_window: list[bytes] = []
         self.steps: list[str] = []
+        self.staged = 0
+        """How many inputs the judge has staged."""
+        self.staged_before: list[int] = []
+        """How many it had staged when each call's request arrived."""
         self.poisoned: set[int] = set()
         self.early = memory
         """What it could see while the judge's flush went on."""
@@ -133,6 +137,8 @@ class Candidate:
         self.orders.append(CandidateRequest.model_validate_json(order))
         self.patience.append(turn.patience_s)
         self.in_window.append(turn.withheld)
+        self.staged_before.append(self.staged)
+        turn.stage()
         turn.queued(None if self.late else CandidateReply(status=Status.DONE, output=self.first))
         changed = (self.memory != OLD) & (self.memory != GUARD)
         self.poisoned = set(changed.nonzero().flatten().tolist())
@@ -1289,12 +1295,44 @@ def test_a_calibration_call_that_waits_is_staged_again_as_those_of_a_submission(
     assert staged == [value] * 3
 
 
+@pytest.mark.parametrize(
+    ("options", "before"),
+    [
+        pytest.param({}, 0, id="ahead"),
+        pytest.param({"waiting": True}, 1, id="one that waits for its input"),
+        pytest.param({"launch": INTO_OUTPUT}, 1, id="device code, which needs guard bands"),
+    ],
+)
+def test_an_input_is_staged_while_a_call_ahead_is_queued_and_before_any_other(
+    play: Play,
+    device_seat: DeviceCandidate,
+    candidate: Candidate,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    before: int,
+) -> None:
+    def stage(*_: object) -> None:
+        candidate.staged += 1
+
+    monkeypatch.setattr(device_seat, "stage", stage)
+    operation = Operation.TOUCH if "waiting" in options else Operation.RUN
+
+    play(landed(POOL_AT), operation, expected=ROW, **options)
+
+    assert (candidate.staged_before, candidate.staged) == ([before], 1)
+
+
 def test_after_a_call_that_failed_the_calibration_input_is_staged_again(
     play: Play, device_seat: DeviceCandidate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     staged: list[object] = []
     monkeypatch.setattr(device_seat, "stage", lambda _, value: staged.append(value))
-    monkeypatch.setattr(device_seat.handle, "call_on_device", lambda *_: 1 / 0)
+
+    def fails(_order: bytes, _deadline: Deadline, call: HandoverCall) -> Exchange:
+        call.stage()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(device_seat.handle, "call_on_device", fails)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             play(None, Operation.TOUCH, value=5)

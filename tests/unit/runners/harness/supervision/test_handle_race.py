@@ -94,6 +94,11 @@ class Crossing:
         self.taken: list[CandidateReply] = []
         self.withheld = b""
         self.opens: Iterator[bool] = iter(())
+        self.stages: Callable[[], object] = lambda: None
+
+    def stage(self) -> None:
+        assert not self.first
+        self.stages()
 
     def queued(self, first: CandidateReply | None) -> None:
         assert self.words.read(RELEASED) < self.turn  # the window is not open yet
@@ -344,6 +349,17 @@ def test_where_a_part_of_the_answer_is_told_the_window_lasts_until_that_was_take
     assert exchange.window_ns >= window_s * 1e9
     assert exchange.host_part_ns == 5.0
     assert started[0].process.frozen
+
+
+def test_the_input_is_staged_while_the_candidate_queues_its_call(start: Start) -> None:
+    handle, words = start(answer)
+    turn = Crossing(words)
+    queued: list[bool] = []
+    turn.stages = lambda: queued.append(bool(select.select([handle.orders], [], [], 10)[0]))
+
+    race((handle, words), turn=turn)
+
+    assert queued == [True]
 
 
 def test_a_part_of_the_answer_is_told_once(start: Start) -> None:

@@ -54,6 +54,7 @@ class Handle:
         self.orders.append(CandidateRequest.model_validate_json(order))
         done = CandidateReply(status=Status.DONE, outputs=self.outputs)
         call.late = self.late
+        call.stage()
         if not self.late:
             call.actions.queued(done)
             for place in call.actions.places:
