@@ -46,6 +46,9 @@ STARTS_MOST = 8
 ROOM = 2
 """Candidates on a GPU get memory for inputs this many times as large as one that was too large."""
 
+_Call = tuple[Any, values.Node | None]
+"""The input of a call, and the structure of a right output for it."""
+
 
 class UnlikeInputError(Exception):
     """The candidates on a GPU were not prepared for an input; the timing begins again.
@@ -197,6 +200,8 @@ class WorkloadCalls:
         self.usual = scalars.of(self.plan.node)
         self.echo_cpu_ns: list[int] = []
         """On the CPU: as in `Round`; they are measured once."""
+        self.unlike: _Call | None = None
+        """On the CPU: the latest call, if inputs are known to differ in structure."""
         self.withholds = False
         """Whether the scalars of inputs on a GPU are known to differ, see `DeviceCandidate`."""
         self.index = 0
@@ -207,27 +212,28 @@ class WorkloadCalls:
         )
 
     def _calibration_call(
-        self, candidate: HostCandidate, *, waiting: bool = False
+        self, candidate: HostCandidate, *, waiting: bool = False, like: _Call | None = None
     ) -> channel.Exchange:
-        """Run the calibration kernel; on the CPU again if it waited for other processes."""
-        called = self._calibrated(candidate, waiting=waiting)
+        """Run the calibration kernel; on the CPU again if it waited for other processes.
+
+        Its input is the same in every call or, if another call is given, that one's.
+        """
+        called = self._calibrated(candidate, waiting=waiting, like=like)
         preceded = precedence.file >= 0 and self.stop_rule.may_precede
         for _ in range(REPEATS_MOST if preceded else 0):
             if not waited(called.waited_ns, called.window_ns):
                 break
-            called = self._calibrated(candidate, waiting=waiting)
+            called = self._calibrated(candidate, waiting=waiting, like=like)
         return called
 
-    def _calibrated(self, candidate: HostCandidate, *, waiting: bool) -> channel.Exchange:
+    def _calibrated(
+        self, candidate: HostCandidate, *, waiting: bool, like: _Call | None = None
+    ) -> channel.Exchange:
+        data, expected = like or (self.calibration_input, self.expected)
         candidate.told, candidate.withholds_all = not self.varies, self.reference.withholds_all
         with self._preceding():
-            return candidate.call(
-                channel.Operation.TOUCH,
-                self.calibration_input,
-                self.expected,
-                self.deadline,
-                waiting=waiting,
-            )
+            touch = channel.Operation.TOUCH
+            return candidate.call(touch, data, expected, self.deadline, waiting=waiting)
 
     def _call(self, candidate: HostCandidate) -> channel.Exchange:
         """Call the submission on a fresh input and check its answer."""
@@ -240,11 +246,12 @@ class WorkloadCalls:
                 channel.Operation.RUN, data, expected, self.deadline, launch=launch
             )
         self.reference.withholds_all = candidate.withholds_all
+        self.unlike = (data, expected) if candidate.withholds_all else None
         if exchange.in_rooms or not exchange.late:  # otherwise nobody knows where the output is
             verify(candidate, data, exchange.reply, expected, deadline=self.deadline)
         return exchange
 
-    def _fresh_call(self) -> tuple[Any, values.Node | None]:
+    def _fresh_call(self) -> _Call:
         """Return a fresh input and the structure of a right output for this very input.
 
         UnlikeInputError if the present candidates are not prepared for it.

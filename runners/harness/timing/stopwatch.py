@@ -292,7 +292,7 @@ class WorkloadTimer(WorkloadCalls):
         calibration = None
         if len(result.windows) % (CALIBRATED_EVERY if self.session.on_gpu else 1) == 0:
             with self.session.record_duration("calibrate"):
-                calibration = self._calibration_call(calibrator)
+                calibration = self._calibration_call(calibrator, like=self.unlike)
         candidate.handle.verify_frozen(self.deadline)
         if candidate.handle.process.ran_while_frozen > ran_while_frozen:
             why = VerdictError(Verdict.DISALLOWED, RUNS_AFTER_CALLS)

@@ -440,6 +440,40 @@ def test_where_the_structure_is_known_to_vary_each_call_gets_that_of_its_input(s
     assert seen[0] != seen[1]
 
 
+LENGTHS = SORT.replace("size, generator", "size + seed % 97, generator")
+"""Inputs of it differ in length, so nobody is told an input's structure before its window."""
+
+
+@pytest.mark.parametrize(("reference", "alike"), [(LENGTHS, True), (SORT, False)])
+def test_calibration_reads_as_much_as_the_call_before_it_if_inputs_differ_in_structure(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, reference: str, *, alike: bool
+) -> None:
+    """By the calibration input, an attack that does not read its input hid up to thrice as much."""
+    made: list[tuple[channel.Operation, object]] = []
+    call = HostCandidate.call
+
+    def calling(
+        self: HostCandidate,
+        operation: channel.Operation,
+        data: object,
+        *rest: Any,  # noqa: ANN401 - handed on
+        **options: Any,  # noqa: ANN401 - handed on
+    ) -> channel.Exchange:
+        if not self.trusted:
+            made.append((operation, data))
+        return call(self, operation, data, *rest, **options)
+
+    monkeypatch.setattr(HostCandidate, "call", calling)
+    measured(watch(sit, task=make_sort_task(reference), rounds=RoundPolicy(looks=(1,), samples=4)))
+
+    timed = made[-8:]  # the last four calls, each with its calibration
+    assert [operation for operation, _ in timed] == [
+        channel.Operation.RUN,
+        channel.Operation.TOUCH,
+    ] * 4
+    assert [timed[at][1] is timed[at + 1][1] for at in range(0, 8, 2)] == [alike] * 4
+
+
 @pytest.mark.parametrize("in_rooms", [True, False])
 def test_the_output_of_a_late_call_is_checked_if_it_is_in_its_rooms(
     *, sit: Sit, monkeypatch: pytest.MonkeyPatch, in_rooms: bool

@@ -275,7 +275,10 @@ def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_ta
 
         monkeypatch.setattr(candidate, "build", building)
 
-        def touching(candidate: HostCandidate, *, waiting: bool = False) -> Exchange:
+        def touching(
+            candidate: HostCandidate, *, waiting: bool = False, like: object = None
+        ) -> Exchange:
+            assert like is None
             steps.append(
                 "waiting" if waiting else "own" if candidate is not calibrator else "trusted"
             )
@@ -447,9 +450,9 @@ def test_on_a_gpu_a_calibration_stands_beside_every_second_sample_that_counts(
         made.append(LEFT_OUT if exchange.late else KEPT)
         return exchange
 
-    def touching(candidate: HostCandidate, *, waiting: bool = False) -> Exchange:
+    def touching(candidate: HostCandidate, **options: Any) -> Exchange:  # noqa: ANN401 - handed on
         made.append(CALIBRATED)
-        return touch(candidate, waiting=waiting)
+        return touch(candidate, **options)
 
     with two_candidates(stopwatch) as (candidate, calibrator):
         stopwatch.session.on_gpu = True
@@ -687,7 +690,7 @@ def test_every_timed_call_has_a_calibration_with_what_it_used_beside_its_own_rea
     stopwatch = watch(sit)
     touch = stopwatch._calibration_call
 
-    def touching(candidate: HostCandidate, **options: bool) -> Exchange:
+    def touching(candidate: HostCandidate, **options: Any) -> Exchange:  # noqa: ANN401 - handed on
         touched.append(touch(candidate, **options))
         return touched[-1]
 
