@@ -76,8 +76,9 @@ class Bridge:
         async with self._starting:
             if self._closed:
                 raise RunnerError("the runner of Ray is closed")
-            process = self._process
-            if process is None or process.returncode is not None or _has_ended(self._listener):
+            process, listener = self._process, self._listener
+            ended = listener is None or listener.done()
+            if process is None or process.returncode is not None or ended:
                 await self._stop()
                 process = await self._start()
             return process
@@ -138,10 +139,6 @@ class Bridge:
             await process.wait()
         if self._listener is not None:
             await asyncio.wait({self._listener})
-
-
-def _has_ended(listener: asyncio.Task[None] | None) -> bool:
-    return listener is None or listener.done()
 
 
 async def _write(process: Process, line: bytes) -> None:

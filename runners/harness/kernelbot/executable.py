@@ -115,7 +115,8 @@ def _compile(session: EvaluationSession, compiler: Path, kind: str, program: int
     )
     printed = bytearray()
     error = _run(WatchedProgram(order, printed, session.record_sandbox), most)
-    output = diagnostics.without_paths(printed.decode(errors="replace"), _folders(compiler))
+    folders = tuple(str(path.parents[1]) for path in (compiler, compiler.resolve()))
+    output = diagnostics.without_paths(printed.decode(errors="replace"), folders)
     if error is not None:
         output = diagnostics.without_resources(output)
         session.add_to_log(diagnostics.truncated(output, LOG_MAX).encode())
@@ -182,8 +183,3 @@ def _error_of_limit(error: VerdictError, memory: int) -> VerdictError:
 def _capability() -> int:
     major, minor = torch.cuda.get_device_capability(0)
     return 10 * major + minor
-
-
-def _folders(compiler: Path) -> tuple[str, ...]:
-    """The folders of the compiler's own files, which its messages may name."""
-    return tuple(str(path.parents[1]) for path in (compiler, compiler.resolve()))

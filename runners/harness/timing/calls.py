@@ -302,12 +302,17 @@ class WorkloadCalls:
         return unusual or varies or larger or unlike
 
     def _time_reference(self, result: Round) -> None:
-        """Time the reference with half as many calls as the round may have, if there is time."""
+        """Time the reference with half as many calls as the round may have, if there is time.
+
+        If some of them waited for other processes, up to twice as many are made.
+        """
         until = Deadline.after(self.stop_rule.budget_s * REFERENCE_SHARE)
+        wanted, calm = max(REFERENCE_LEAST, self.samples.wanted // 2), result.reference_windows
+        enough = len(calm) + wanted
         with self.session.record_duration("reference"):
-            for count in range(max(REFERENCE_LEAST, self.samples.wanted // 2)):
+            for count in range(2 * wanted):
                 late = count >= REFERENCE_LEAST and until.remaining < 0
-                if self.reference.candidate is None or late:
+                if self.reference.candidate is None or late or len(calm) == enough:
                     return
                 data = self._fresh_input()
                 with self._preceding():
