@@ -136,7 +136,8 @@ def role_words(interaction: Interaction, name: str) -> str:
 
 async def make_role(guild: discord.Guild, name: str) -> discord.Role | None:
     """Return the oldest role of this name, or a new one; None if the bot may not make it."""
-    found = min((role for role in guild.roles if role.name == name), key=_id, default=None)
+    named = (role for role in guild.roles if role.name == name)
+    found = min(named, key=lambda role: role.id, default=None)
     if found is not None:
         return found
     if not guild.me.guild_permissions.manage_roles:
@@ -146,10 +147,6 @@ async def make_role(guild: discord.Guild, name: str) -> discord.Role | None:
     return await guild.create_role(
         name=name, color=_COLORS[name], permissions=granted, reason="Podium needs it"
     )
-
-
-def _id(role: discord.Role) -> int:
-    return role.id
 
 
 def user_credential(user: int) -> str:

@@ -8,10 +8,6 @@ from bot.domain.ids import PersonId
 from runners.contract.evaluation import Limits, RoundPolicy
 
 
-def _unique_name() -> str:
-    return f"worker-{secrets.token_hex(4)}"
-
-
 @dataclass(frozen=True, slots=True)
 class DispatchConfig:
     """Settings of one dispatcher; the worker's name must be unique among live workers.
@@ -19,7 +15,7 @@ class DispatchConfig:
     Names that end in `_s` are seconds.
     """
 
-    worker: str = field(default_factory=_unique_name)
+    worker: str = field(default_factory=lambda: f"worker-{secrets.token_hex(4)}")
     lease: timedelta = timedelta(seconds=30)
     heartbeat_s: float = 5.0
     """Between two heartbeats; after a missed one, enough of the lease must be left."""

@@ -24,7 +24,8 @@ from runners.contract.verdict import Verdict
 from runners.harness.judge.checks import difference
 from runners.harness.judge.session import TaskCode, structure_of
 from runners.harness.protocol import arena, values
-from runners.harness.sandbox.syscalls import memory_left, memory_limited, new_memory_zeroed
+from runners.harness.sandbox import syscalls
+from runners.harness.sandbox.process_limits import data_bytes
 from runners.harness.verdicts import (
     CHECK_OUT_OF_TIME,
     MachineError,
@@ -87,7 +88,7 @@ class KernelTask(TaskCode):
         args = dict(workload.args)
         if self._takes_seed:
             args["seed"] = seed
-        with new_memory_zeroed():
+        with syscalls.new_memory_zeroed():
             data = as_task_error("generate_input", lambda: self._generate(**args))
         self._generated[id(data)] = workload, seed
         return data
@@ -115,8 +116,7 @@ class KernelTask(TaskCode):
         shape = shape_mismatch(output, expected)
         if shape:
             return shape
-
-        begin, memory = time.monotonic(), memory_left()
+        begin, (limit, _) = time.monotonic(), resource.getrlimit(resource.RLIMIT_DATA)
         recorded = self._recorded(self._checked_s, data)
 
         def check() -> str | None:
@@ -130,7 +130,7 @@ class KernelTask(TaskCode):
             except BaseException as error:  # noqa: BLE001 - a check may raise any type
                 with suppress(OutOfTimeError):  # the alarm, after this output failed its check
                     if not (self._is_known_to_work(error) or _broke_context(error)):
-                        self._try_check(data, error, memory)
+                        self._try_check(data, error, limit)
                 return f"the output cannot be compared: {words_of(error)}"
 
         return as_task_error("check_implementation", check)
@@ -195,6 +195,7 @@ class KernelTask(TaskCode):
         begin = time.monotonic()
         if self._checks_reference(data, Exception()):
             self._checked_s[self._spec_of(data)] = time.monotonic() - begin
+        syscalls.release_freed_memory()  # otherwise later checks may use it too
 
     def _checks_reference(self, data: object, error: BaseException) -> bool:
         """Whether a check of the reference's own output ends without an exception."""
@@ -212,12 +213,12 @@ class KernelTask(TaskCode):
             return False
         return bool(self._checked_s) and "can't allocate memory" not in words_of(error)
 
-    def _try_check(self, data: object, error: BaseException, memory: int | None = None) -> None:
+    def _try_check(self, data: object, error: BaseException, limit: int = -1) -> None:
         """Run the check on the reference's output; its exceptions pass through.
 
         Without a reference, the `error` for another output is raised if it is one of `_FAULTS` and
-        comes from one of the task's own files.
-        The check may use as many bytes of `memory` as the failed one, whose variables are freed.
+        from the task's own files. The check may use as much memory as the failed one under `limit`
+        (-1: any); freed memory, which it uses again, does not count twice.
         """
         lift_memory_limit()
         _release_locals(error)
@@ -225,7 +226,9 @@ class KernelTask(TaskCode):
             data = self.generate(*generated)  # the failed check may have changed it
         if self._reference is not None:
             output = _transferred(self._reference(values.clone(data)))
-            with nullcontext() if memory is None else memory_limited(memory):
+            held = sum(each.nbytes for each in (*values.leaves(data), *values.leaves(output)))
+            more = limit + held - data_bytes()
+            with nullcontext() if limit < 0 else syscalls.memory_limited(more):
                 _reason(self._check(data, output))
         elif _is_fault(error) and Path(_file_at_fault(error)).is_relative_to(self._folder):
             raise error

@@ -242,6 +242,11 @@ def keep_freed_memory(most: int = 1 << 30, ready: int = 0) -> None:
         _LIBC.free(ctypes.c_void_p(ctypes.memset(block, 1, ready)))
 
 
+def release_freed_memory() -> None:
+    """Return the freed memory that this process keeps to the system, as far as possible."""
+    _LIBC.malloc_trim(ctypes.c_size_t(0))
+
+
 @contextmanager
 def new_memory_zeroed() -> Iterator[None]:
     """Let the C library fill what it allocates in this block with zeros (mallopt(3), M_PERTURB).
@@ -269,9 +274,3 @@ def memory_limited(more: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
-
-
-def memory_left() -> int | None:
-    """Return how many more bytes this process may use; None if nothing limits them."""
-    most, _ = resource.getrlimit(resource.RLIMIT_DATA)
-    return None if most == resource.RLIM_INFINITY else max(0, most - data_bytes())
