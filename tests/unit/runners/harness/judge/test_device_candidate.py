@@ -965,7 +965,13 @@ def test_from_host_memory_a_kernel_got_a_copy_of_its_input_to_change(
 
 @pytest.mark.parametrize(
     ("dtype", "least", "most"),
-    [("float32", 1, 1), ("bool", 2, 2), ("int32", 9, 256), ("float8_e4m3fnuz", 9, 256)],
+    [
+        ("float32", 1, 1),
+        ("bool", 2, 2),
+        ("int32", 9, 256),
+        ("float8_e4m3fnuz", 9, 256),
+        ("float8_e8m0fnu", 9, 256),
+    ],
 )
 def test_what_no_kernel_wrote_has_another_value_in_each_call_unless_it_is_nan(
     device_seat: DeviceCandidate, memory: torch.Tensor, dtype: str, least: int, most: int
