@@ -54,8 +54,7 @@ UNSEEN_MOST = 1.5
 _MEDIAN_LEAST = 5
 """The least number of ratios of which the median decides."""
 SEEDS = 1 << 20
-"""How many seeds each round has. No two share one, because the first could pass its answers on
-to the other. For example, a file name that one process has looked up is found faster by others."""
+"""How many seeds each round has. No two share one: a process could pass answers to the others."""
 MADE_MOST = 2
 """The most pairs that are timed, as a multiple of those that may count."""
 
@@ -330,13 +329,14 @@ class PairedTimer:
     def _ratio(self) -> Ratio:
         """The ratio of all pairs; not a tie if only the slower one prevented further pairs.
 
-        Few pairs give a wide interval: a slower one could waste time, or end the timing, for a tie.
+        Few pairs give a wide interval, so a slower one could waste time for a tie. But if the times
+        of the faster one vary as much, chance would decide between equal ones.
         """
-        found = ratio_of(self.pairs)
-        slower = self.ours if found.ratio > 1 else self.theirs
-        both = self.ours, self.theirs
+        found, both = ratio_of(self.pairs), (self.ours, self.theirs)
+        faster = log_interval([clocks.own_value(pair[found.ratio > 1]) for pair in self.pairs])
+        clear = abs(found.ratio - 1) > faster.half_width / faster.centre
         slow = [each for each in both if each.stop_rule.slow_calls.was_slow(each.rounds)]
-        return _decided(found) if [slower] in (self.late, slow) else found
+        return _decided(found) if clear and [both[found.ratio <= 1]] in (self.late, slow) else found
 
     def _is_decided(self) -> bool:
         """Whether one is faster, or both are equally fast, and no time needs an audit."""

@@ -8,7 +8,6 @@ that file has only the types: the judged source is the submission, and everythin
 harness's contract. So a poll reads little, and literal data is stored once.
 """
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -37,10 +36,6 @@ SAMPLES_LEAST = 3
 """The least number of samples in a round, even if fewer are requested."""
 BUILD_SHARE = 0.6
 """The fraction of the time for compiling and checking; the rest is for the rounds."""
-_GET_INPUTS = re.compile(
-    r"^(?:def[ \t]+get_inputs\b|get_inputs[ \t]*[:=]|from[ \t].*\bget_inputs\b)", re.MULTILINE
-)
-"""A source that has one of these at the beginning of a line defines its own inputs."""
 _SPARE_S = 1
 """Seconds reserved for the time before and after the judge's own limits."""
 
@@ -138,7 +133,7 @@ def contract_of(request: requests.Request) -> judge.Contract:
                     atol=requests.TOLERANCE if request.atol is None else request.atol,
                     rtol=requests.TOLERANCE if request.rtol is None else request.rtol,
                 ),
-                drawn_by=_input_side(ref, custom),
+                drawn_by=judge.Side.REFERENCE,
                 counted=request.device_metrics,
             )
 
@@ -164,19 +159,6 @@ def _writes_unseen(call: judge.KernelCall) -> bool:
 
 def _file_name(kind: judge.KernelKind) -> str:
     return "kernel.cu" if kind is judge.KernelKind.CUDA else "kernel.py"
-
-
-def _input_side(ref: requests.KernelCode, custom: requests.KernelCode) -> judge.Side:
-    """Return whose `get_inputs` is used: the reference's, unless only the other side has one."""
-    if _defines_inputs(custom) and not _defines_inputs(ref):
-        return judge.Side.CUSTOM
-    return judge.Side.REFERENCE
-
-
-def _defines_inputs(kernel: requests.KernelCode) -> bool:
-    """Return whether its text defines inputs; it is not parsed, which could take half a minute."""
-    python = judge.KernelKind(kernel.kernel_type) in judge.PYTHON_KINDS
-    return python and _GET_INPUTS.search(kernel.source_code) is not None
 
 
 def _call(kernel: requests.KernelCode, io: client.IOContract | None) -> judge.KernelCall:

@@ -380,11 +380,13 @@ def test_timing_stops_once_both_are_known_to_be_equally_fast(
 @pytest.mark.parametrize(
     ("factor", "late", "tied"),
     [
-        (1.01, "ours", False),
-        (1.01, "theirs", True),
-        (0.99, "theirs", False),
-        (0.99, "ours", True),
-        (1.01, "both", True),
+        (1.06, "ours", False),
+        (1.06, "theirs", True),
+        (0.94, "theirs", False),
+        (0.94, "ours", True),
+        (1.06, "both", True),
+        pytest.param(1.04, "ours", True, id="by no more than the faster one's times vary"),
+        pytest.param(0.96, "theirs", True, id="the same, of the rival"),
     ],
 )
 def test_a_slower_run_that_alone_lacks_time_for_more_pairs_is_not_tied(
