@@ -75,10 +75,18 @@ def test_an_output_may_be_far_larger_than_its_inputs(judge: Judge) -> None:
     assert "1048576 of 1048576 elements differ" in found.message
 
 
-def test_inputs_of_a_model_come_from_whoever_tells_them(judge: Judge) -> None:
+def test_inputs_of_a_model_are_the_references_or_guessed_but_never_the_judged_kernels(
+    judge: Judge,
+) -> None:
+    """With inputs of its own, a kernel passed whose constant output is right for them."""
     silent = MODEL.partition("def get_inputs")[0].replace("width)", "width=16)", 1)
-    telling = kernel(MODEL.replace("Model(", "ModelNew("), "torch_cuda")
-    assert judged(judge, compare(telling, kernel(silent))).verdict is Verdict.PASSED
+    right = silent.replace("Model(", "ModelNew(")
+    wrong = right.replace("self.linear(x)", "torch.zeros_like(x)")
+    telling = wrong + "\ndef get_inputs():\n    return [torch.zeros(8, 16)]\n"
+
+    for source, verdict in ((right, Verdict.PASSED), (telling, Verdict.WRONG_ANSWER)):
+        own = kernel(source, "torch_cuda")
+        assert judged(judge, compare(own, kernel(silent))).verdict is verdict
     assert judged(judge, evaluate(kernel(MODEL))).verdict is Verdict.PASSED
 
 
