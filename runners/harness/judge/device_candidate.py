@@ -186,6 +186,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
         try:
             exchange = self.handle.call_on_device(frame, deadline, call)
         except BaseException:
+            self.handle.end()  # it could take back the words that end its window
             with ignoring_broken_context():
                 self.handover.abort()
             raise

@@ -97,6 +97,7 @@ class TrainRunner:
         try:
             exchange = self.candidate.handle.call_on_device(channel.encode(order), deadline, call)
         except BaseException:
+            self.candidate.handle.end()
             with ignoring_broken_context():
                 self.windows.abort()
             raise

@@ -157,6 +157,9 @@ class Candidate:
             turn.steps.take(reply)
         return Exchange(1.0, reply, late=self.late)
 
+    def end(self) -> None:
+        self.steps.append("killed")
+
     def writes(self, offset: int, values: torch.Tensor) -> None:
         """Have the call leave these numbers there, without gaps."""
         raw = values.contiguous().view(torch.uint8).flatten()
@@ -409,7 +412,7 @@ def test_an_answer_that_is_told_otherwise_than_it_must_be_is_refused_in_the_wind
     with pytest.raises(VerdictError, match=words):
         play(None, expected=both(EXPECTED, HOSTED), last=last)
 
-    assert candidate.steps[-2:] == ["take", "abort"]
+    assert candidate.steps[-3:] == ["take", "killed", "abort"]
 
 
 def test_a_host_tensor_that_cannot_be_read_is_a_wrong_answer(
@@ -491,7 +494,7 @@ def test_an_output_that_cannot_be_looked_at_is_refused_before_the_window_opens(
         play(node)
 
     assert ruling.value.verdict is verdict
-    assert candidate.steps == ["abort"]
+    assert candidate.steps == ["killed", "abort"]
     assert candidate.memory.eq(OLD).all()
 
 
@@ -857,7 +860,7 @@ def test_whatever_ends_a_call_lets_go_of_its_window(play: Play, candidate: Candi
     with pytest.raises(KeyboardInterrupt):
         play(landed(0))
 
-    assert candidate.steps == ["open", "reveal", "reveal host", "abort"]
+    assert candidate.steps == ["open", "reveal", "reveal host", "killed", "abort"]
 
 
 def test_an_input_that_outgrew_its_memory_is_the_tasks_fault(

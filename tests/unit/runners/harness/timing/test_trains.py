@@ -49,6 +49,10 @@ class Handle:
         self.late = False
         self.outputs = tuple(ScalarNode(value=number) for number in range(CALLS))
         self.claims: tuple[float, ...] | None = (1.0, 2.0, 3.0)
+        self.ended = False
+
+    def end(self) -> None:
+        self.ended = True
 
     def call_on_device(self, order: bytes, _: Deadline, call: TrainCall) -> Exchange:
         self.orders.append(CandidateRequest.model_validate_json(order))
@@ -210,6 +214,7 @@ def test_a_train_whose_outputs_are_not_all_described_is_refused(driver: Driver) 
     with pytest.raises(VerdictError, match="described no output"):
         track(driver).run(Operation.RUN, [5] * 3, EXPECTED, DEADLINE, stamped=False)
     assert ("abort", 0) in driver.done
+    assert driver.handle.ended  # before: it could take back what ends its windows
 
 
 def test_inputs_of_one_train_have_one_structure(driver: Driver) -> None:
