@@ -308,15 +308,16 @@ class WorkloadCalls:
         """
         until = Deadline.after(self.stop_rule.budget_s * REFERENCE_SHARE)
         wanted, calm = max(REFERENCE_LEAST, self.samples.wanted // 2), result.reference_windows
-        enough = len(calm) + wanted
+        enough, next_index = len(calm) + wanted, self.index + 2 * wanted
         with self.session.record_duration("reference"):
             for count in range(2 * wanted):
                 late = count >= REFERENCE_LEAST and until.remaining < 0
                 if self.reference.candidate is None or late or len(calm) == enough:
-                    return
+                    break
                 data = self._fresh_input()
                 with self._preceding():
                     self.reference.call(data, self.share, result)
+        self.index = next_index  # however many calls were made, later ones get the same inputs
 
     @contextmanager
     def _preceding(self) -> Iterator[None]:
