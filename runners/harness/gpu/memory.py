@@ -46,6 +46,23 @@ def ignoring_broken_context() -> Iterator[None]:
             raise
 
 
+@contextmanager
+def ended_on_failure(
+    end_candidate: Callable[[], None], abort: Callable[[], None]
+) -> Iterator[None]:
+    """If the block fails, end the candidate and then its windows.
+
+    A living candidate could take back the words that end them.
+    """
+    try:
+        yield
+    except BaseException:
+        end_candidate()
+        with ignoring_broken_context():
+            abort()
+        raise
+
+
 def check(status: int, call: str) -> None:
     """Raise DriverError if the status is not success."""
     if status != 0:

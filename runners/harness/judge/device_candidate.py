@@ -14,7 +14,7 @@ from runners.harness.gpu import handover
 from runners.harness.gpu.buffers import Buffers, device_bytes, has_host_part, on_device, replan
 from runners.harness.gpu.health import first_gpu
 from runners.harness.gpu.host_input import HostInput
-from runners.harness.gpu.memory import HostBuffer, ignoring_broken_context, typed_view
+from runners.harness.gpu.memory import HostBuffer, ended_on_failure, typed_view
 from runners.harness.judge import host_candidate
 from runners.harness.judge.answer import Answer, Place, too_many_tensors
 from runners.harness.judge.checks import Changes, placed, refuse_changed, same
@@ -183,13 +183,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
         patience = PATIENCE_S if order.ahead else deadline.remaining
         frame, withheld = self._encoded(order, self.usual if touches else self._known)
         call = handover.HandoverCall(self.handover, patience, steps, withheld)
-        try:
+        with ended_on_failure(self.handle.end, self.handover.abort):
             exchange = self.handle.call_on_device(frame, deadline, call)
-        except BaseException:
-            self.handle.end()  # it could take back the words that end its window
-            with ignoring_broken_context():
-                self.handover.abort()
-            raise
         if not touches:
             self._restore()
         described = call.first if order.ahead and call.first else exchange.reply

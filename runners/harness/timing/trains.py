@@ -20,7 +20,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.gpu.buffers import Withheld, place_count
 from runners.harness.gpu.handover import PlaceActions, TrainActions, TrainCall, TrainWindows
-from runners.harness.gpu.memory import ignoring_broken_context
+from runners.harness.gpu.memory import ended_on_failure
 from runners.harness.judge.answer import Answer, Place
 from runners.harness.judge.checks import refuse_new_processes
 from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate
@@ -94,13 +94,9 @@ class TrainRunner:
         touches = operation is channel.Operation.TOUCH
         staged, self.staged = touches and self.staged, touches
         call = self._call(operation, int if staged else partial(self._stage, order, data))
-        try:
-            exchange = self.candidate.handle.call_on_device(channel.encode(order), deadline, call)
-        except BaseException:
-            self.candidate.handle.end()
-            with ignoring_broken_context():
-                self.windows.abort()
-            raise
+        handle = self.candidate.handle
+        with ended_on_failure(handle.end, self.windows.abort):
+            exchange = handle.call_on_device(channel.encode(order), deadline, call)
         for place in self.places:
             place.withheld.restore()
         if call.late:
