@@ -1,5 +1,7 @@
 """Saves start-up time on a GPU: early imports, cheap contexts, a driver that stays initialized."""
 
+import ctypes
+import functools
 import os
 import select
 import signal
@@ -8,7 +10,7 @@ from contextlib import suppress
 
 import torch
 
-from runners.harness.gpu.memory import cuda_driver
+from runners.harness.gpu.memory import DriverError, call_driver, cuda_driver
 from runners.harness.sandbox import isolate, syscalls
 
 _CAPABILITIES = (75, 80, 86, 89, 90, 100)
@@ -96,6 +98,38 @@ def _can_compute() -> bool:
             raise
         return False
     return True
+
+
+_PTX = b".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry none()\n{\n  ret;\n}\n\0"
+_INPUT_PTX = 1
+"""CU_JIT_INPUT_PTX."""
+
+
+@functools.cache
+def _empty_module() -> bytes:
+    """Return a module with an empty kernel, compiled for the GPU of the current context."""
+    link, cubin, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
+    call_driver("cuLinkCreate_v2", 0, None, None, ctypes.byref(link))
+    ptx = (_INPUT_PTX, _PTX, ctypes.c_size_t(len(_PTX)), None, 0, None, None)
+    call_driver("cuLinkAddData_v2", link, *ptx)
+    call_driver("cuLinkComplete", link, ctypes.byref(cubin), ctypes.byref(size))
+    found = ctypes.string_at(cubin, size.value)
+    call_driver("cuLinkDestroy", link)
+    return found
+
+
+def load_empty_module() -> None:
+    """Load a module and unload it, so that a call's switches between contexts are as cheap as ever.
+
+    Once a module has been loaded, they take less time until a kernel starts in a stream that waits
+    for nothing: on an H200, 3.5 us less in every call of a train. A submission that loads a module
+    and starts no kernel would gain that over calibration. Without memory for it nothing is done.
+    Source: CUDA driver API, chapter "Module Management"; the effect is not documented.
+    """
+    module = ctypes.c_void_p()
+    with suppress(DriverError):
+        call_driver("cuModuleLoadData", ctypes.byref(module), _empty_module())
+        call_driver("cuModuleUnload", module)
 
 
 END_S = 10.0

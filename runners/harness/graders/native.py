@@ -22,6 +22,9 @@ from runners.harness.timing.pairs import PairedTimer, Rival, RivalFailedError
 from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skipped
 
+PACK_S = 10.0
+"""Seconds in which a candidate must have stored compiled code."""
+
 
 def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> TaskCode:
     """Load the task's reference into the judge; VerdictError if the task needs several GPUs."""
@@ -201,8 +204,8 @@ def _rehearse(
         except VerdictError as error:
             timed.failed[number] = session.attributed(error)
             return
-    with suppress(VerdictError):  # without the files every candidate compiles for itself
-        candidate.pack(timed.deadline)
+    with suppress(VerdictError), session.record_duration("run"):  # else each compiles for itself
+        candidate.pack(Deadline.after(min(PACK_S, timed.deadline.remaining)))
         session.builds.packed = True
 
 
@@ -269,7 +272,7 @@ def _run_benchmarks(
             if number in timed.failed:
                 raise timed.failed[number]
             budget = _budget(timed.deadline, left)
-            with code.attributing(workload):
+            with code.attributing(workload, timed.deadline):
                 early = timed.early if number == 0 else None
                 timer = early or WorkloadTimer(code.session_for(session, workload), workload)
                 if rival is None or rival.failed is not None:
@@ -309,7 +312,7 @@ def _profile(session: EvaluationSession, result: GradingResult) -> None:
     for number, workload in enumerate(workloads, 1):
 
         def step(workload: Workload = workload) -> None:
-            with code.attributing(workload):
+            with code.attributing(workload, deadline):
                 profile(code.session_for(session, workload), workload, deadline)
 
         _case(session, result, CaseKind.PROFILE, workload, step=step)

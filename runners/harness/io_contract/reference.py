@@ -34,9 +34,10 @@ from runners.harness.io_contract import sources
 from runners.harness.io_contract.arguments import create_arguments, size_of
 from runners.harness.judge.checks import first_place
 from runners.harness.judge.session import EvaluationSession, TaskCode
-from runners.harness.judge.task_code import lift_memory_limit, widened
+from runners.harness.judge.task_code import widened
 from runners.harness.profile.profiler import collect_counters
 from runners.harness.protocol import arena, values
+from runners.harness.sandbox.syscalls import lift_memory_limit
 from runners.harness.verdicts import GradingResult, VerdictError, as_task_error
 
 _PART = 1 << 20
@@ -205,9 +206,9 @@ class ContractTask(TaskCode):
         return replace(largest, device_size=max(largest.device_size, sources.input_bytes_limit()))
 
     @override
-    def attributing(self, workload: Workload) -> AbstractContextManager[None]:
+    def attributing(self, workload: Workload, end: Deadline) -> AbstractContextManager[None]:
         """Return a context that turns a verdict on the reference kernel into `task_error`."""
-        return sources.attribute_to_reference(side_of(workload))
+        return sources.attribute_to_reference(side_of(workload), end)
 
     @override
     def after(self, session: EvaluationSession, grade: GradingResult) -> None:

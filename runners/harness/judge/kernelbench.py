@@ -18,7 +18,6 @@ from runners.harness.build.loading import FUNCTION, PRECISIONS, pack_weights
 from runners.harness.judge.checks import first_place
 from runners.harness.judge.session import TaskCode, structure_of
 from runners.harness.judge.task_code import (
-    lift_memory_limit,
     reference_function,
     reference_module,
     seed_generators,
@@ -27,7 +26,7 @@ from runners.harness.judge.task_code import (
 )
 from runners.harness.protocol import arena
 from runners.harness.protocol.values import Node, clone, leaves
-from runners.harness.sandbox.syscalls import new_memory_zeroed
+from runners.harness.sandbox.syscalls import lift_memory_limit, new_memory_zeroed
 from runners.harness.verdicts import OutOfTimeError, VerdictError, as_task_error
 
 TOLERANCES = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 1e-2}

@@ -261,8 +261,15 @@ class TaskCode(ABC):
         """Return the memory layout for the first candidate, given that of the largest input."""
         return largest
 
-    def attributing(self, workload: Workload) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Return a context that turns a VerdictError of the task's own code into `task_error`."""
+    def attributing(
+        self,
+        workload: Workload,  # noqa: ARG002
+        end: Deadline,  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
+        """Return a context that turns a VerdictError of the task's own code into `task_error`.
+
+        After `end` it is an OutOfTimeError, because a submission may have used its time.
+        """
         return nullcontext()
 
     def after(self, session: EvaluationSession, grade: GradingResult) -> None:  # noqa: B027

@@ -42,8 +42,8 @@ _checked_indices: Any = torch.sparse.check_sparse_tensor_invariants
 _FAULTS = (ImportError, NameError, SyntaxError)
 """The exceptions that a correct check does not raise itself, whatever the output is.
 
-But a check of an empty output may use a variable that only its loop defines (UnboundLocalError),
-and a library that reads an output as code may raise any of them.
+But a check of an empty output may use a variable that only its loop defines, also in a function
+within the check, and a library that reads an output as code may raise any of them.
 """
 
 _FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
@@ -220,7 +220,7 @@ class KernelTask(TaskCode):
         from the task's own files. The check may use as much memory as the failed one under `limit`
         (-1: any); freed memory, which it uses again, does not count twice.
         """
-        lift_memory_limit()
+        syscalls.lift_memory_limit()
         _release_locals(error)
         if generated := self._generated.get(id(data)):
             data = self.generate(*generated)  # the failed check may have changed it
@@ -251,7 +251,11 @@ def _release_locals(error: BaseException | None) -> None:
 
 
 def _is_fault(error: BaseException) -> bool:
-    return isinstance(error, _FAULTS) and not isinstance(error, UnboundLocalError)
+    """Whether it is one of `_FAULTS`, and not for a variable without a value."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    enclosing = frames[-1].f_code.co_freevars if frames else ()
+    unbound = isinstance(error, UnboundLocalError) or getattr(error, "name", None) in enclosing
+    return isinstance(error, _FAULTS) and not unbound
 
 
 def _file_at_fault(error: BaseException) -> str:
@@ -260,12 +264,6 @@ def _file_at_fault(error: BaseException) -> str:
         return error.filename or ""
     frames = traceback.extract_tb(error.__traceback__)
     return frames[-1].filename if frames else ""
-
-
-def lift_memory_limit() -> None:
-    """Lift the limit on memory for the rest of the present block of `memory_limited`."""
-    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:

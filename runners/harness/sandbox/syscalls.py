@@ -274,3 +274,9 @@ def memory_limited(more: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def lift_memory_limit() -> None:
+    """Lift the limit on memory for the rest of the present block of `memory_limited`."""
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))

@@ -130,7 +130,7 @@ class CandidateHandle:
         with self._as_verdicts(deadline):
             self._refuse_unrequested()
             self.orders.sendall(order)
-            preparation = waiting.Preparation(self.process.cpu_ns)
+            preparation = waiting.Preparation(self.process)
             self.process.resume()
             frame = self._await_frame(deadline)
             self.process.freeze()

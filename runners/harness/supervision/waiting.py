@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from runners.harness.sandbox.process_limits import group_cpu_ns
+from runners.harness.supervision.process import CandidateProcess
 
 CORES = frozenset(os.sched_getaffinity(0))
 _CORES_MOST = 16
@@ -26,6 +27,8 @@ _STAT = Path("/proc/stat")
 _TICK_NS = 1e9 / os.sysconf("SC_CLK_TCK")
 _COUNTED_LATE_NS = 300_000
 """How much CPU time of the harness's group may be counted late, or belong to its server."""
+_RESUMED_NS = 30_000
+"""How much CPU time a descendant may use to be resumed and stopped: 11 to 31 us on two cores."""
 _IDLE = slice(4, 6)
 """The fields of a line of /proc/stat with the ticks in which a core was idle."""
 
@@ -73,23 +76,29 @@ def computing(before: ThreadTimes, after: ThreadTimes) -> tuple[int, ...]:
 class Preparation:
     """Measures the CPU time in which a candidate reads a request, with that of its descendants.
 
-    It is `cpu_ns()` of the candidate, and what the harness's group has used beyond that and beyond
-    this process. The group counts descendants that have ended, but running ones a little late.
+    It is that of the candidate and of its living descendants, without what stopping these takes,
+    and what the harness's group has used beyond that and beyond this process. The group also
+    counts descendants that have ended, but late.
     """
 
-    def __init__(self, cpu_ns: Callable[[], int]) -> None:
-        self.cpu_ns = cpu_ns
+    def __init__(self, candidate: CandidateProcess) -> None:
+        self.candidate = candidate
+        self.used_before = candidate.used_at
         self.begin = self._sample()
 
     def used_ns(self) -> int:
         """Return the CPU time in ns since the creation, once the candidate is frozen."""
         pairs = zip(self._sample(), self.begin, strict=True)
         own, group, judge = (after - before for after, before in pairs)
-        return own + max(0, group - own - judge - _COUNTED_LATE_NS)
+        before, pid = self.used_before, self.candidate.pid
+        now = self.candidate.used_at
+        more = [max(0, now[each] - before.get(each, 0)) for each in now if each != pid]
+        living = max(sum(max(0, each - _RESUMED_NS) for each in more), sum(more) - _COUNTED_LATE_NS)
+        return own + living + max(0, group - own - sum(more) - judge - _COUNTED_LATE_NS)
 
     def _sample(self) -> tuple[int, int, int]:
         os.sched_yield()  # so that the group counts what this thread has used
-        return self.cpu_ns(), int(group_cpu_ns() or 0), time.process_time_ns()
+        return self.candidate.cpu_ns(), int(group_cpu_ns() or 0), time.process_time_ns()
 
 
 class OtherProcesses:

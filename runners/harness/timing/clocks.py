@@ -136,16 +136,21 @@ def own_value(timed: Round) -> float:
     hide. On the CPU it includes what a candidate could gain by the calls that were left out.
     """
     value = max(FLOOR_NS, timed.bound + timed.choosable)
-    hides = timed.could_train and timed.trains is None and value < SHORT_NS
-    return value + HIDDEN_NS if hides else value
+    return value + HIDDEN_NS if _refused_trains(timed) else value
+
+
+def _refused_trains(timed: Round) -> bool:
+    """Whether a short kernel was not timed by trains, although it could have been."""
+    value = max(FLOOR_NS, timed.bound + timed.choosable)
+    return timed.could_train and timed.trains is None and value < SHORT_NS
 
 
 def with_unseen(found: Ratio, ours: list[Round], theirs: list[Round]) -> Ratio:
     """Return a ratio of two kernels with what the windows of the faster one could hide.
 
     Only work of the kernel that looks faster can make them look further apart than they are. So the
-    two are tied if their times differ by no more than that, whichever of them it is. On a GPU that
-    is so for short kernels of a task without trains; otherwise `own_value` has it.
+    two are tied if their times differ by no more than that, whichever of them it is. What
+    `own_value` has of it is not added again.
     """
     faster = ours if found.ratio < 1 else theirs
     hidden_ns = fmean(_unseen(each) for each in faster)
@@ -154,10 +159,8 @@ def with_unseen(found: Ratio, ours: list[Round], theirs: list[Round]) -> Ratio:
 
 
 def _unseen(timed: Round) -> float:
-    if not timed.on_gpu:
-        return timed.skippable
-    short = own_value(timed) < SHORT_NS and timed.trains is None
-    return HIDDEN_NS if short and not timed.could_train else 0.0
+    hides = timed.on_gpu and timed.trains is None and not _refused_trains(timed)
+    return timed.skippable + (HIDDEN_NS if hides else 0.0)
 
 
 def host_interval(rounds: list[Round]) -> Interval:

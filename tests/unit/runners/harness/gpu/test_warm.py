@@ -13,8 +13,8 @@ from typing import ClassVar
 import pytest
 import torch
 
-from runners.harness.gpu import warm
-from runners.harness.gpu.warm import limit_copy_queues, make_context, warm_up
+from runners.harness.gpu import memory, warm
+from runners.harness.gpu.warm import limit_copy_queues, load_empty_module, make_context, warm_up
 
 
 class Knobs:
@@ -147,3 +147,32 @@ def test_a_context_is_not_tried_again_on_a_broken_device(monkeypatch: pytest.Mon
     monkeypatch.setattr(torch, "zeros", fail)
     with pytest.raises(torch.AcceleratorError, match="illegal"):
         make_context()
+
+
+@pytest.mark.parametrize("failing", [None, "cuLinkCreate_v2", "cuModuleLoadData"])
+def test_an_empty_module_is_compiled_once_and_loaded_each_time_if_there_is_memory(
+    monkeypatch: pytest.MonkeyPatch, failing: str | None
+) -> None:
+    called: list[str] = []
+
+    class Driver:
+        def __getattr__(self, name: str) -> object:
+            return lambda *_: called.append(name) or int(name == failing)
+
+    monkeypatch.setattr(memory, "cuda_driver", Driver)
+    monkeypatch.setattr(memory, "reason_of", lambda _: "out of memory")
+    warm._empty_module.cache_clear()
+    for _ in range(2):
+        load_empty_module()
+    warm._empty_module.cache_clear()
+
+    compiled = ["cuLinkCreate_v2", "cuLinkAddData_v2", "cuLinkComplete", "cuLinkDestroy"]
+    loaded = ["cuModuleLoadData", "cuModuleUnload"]
+    assert (
+        called
+        == {
+            None: compiled + loaded * 2,
+            "cuLinkCreate_v2": compiled[:1] * 2,
+            "cuModuleLoadData": compiled + loaded[:1] * 2,
+        }[failing]
+    )

@@ -60,6 +60,18 @@ def test_who_used_up_the_time_is_to_blame_if_the_reference_has_too_little(
     assert found.verdict is verdict, found.message
 
 
+def test_who_uses_up_the_time_before_the_timing_is_to_blame_too(judge: Judge) -> None:
+    body = """import sys, time
+sys.modules["runners.harness.protocol.builds"].pack = lambda *_: time.sleep(100)
+def go(x, y, out): out.copy_(x + y)
+"""
+    late = kernel(body, "multi_kernel", TRIPLE, entry_point="go")
+    usual = kernel(SLEEPING.format(0), "multi_kernel", TRIPLE, entry_point="go")
+    request = order_of(compare(late, usual, timeout=8)).request("unit")
+    found = judge(request.model_copy(update={"mode": Mode.RANKED}))
+    assert found.verdict is Verdict.TIMED_OUT, found.message
+
+
 def test_the_references_time_is_not_the_submissions(sit: Sit) -> None:
     request = order_of(compare()).request("unit")
     session = replace(sit(make_judging()), request=request)

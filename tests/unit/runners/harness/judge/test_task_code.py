@@ -339,6 +339,22 @@ class Nameless(BaseException):
     assert "the output cannot be compared: " in str(found)
 
 
+@pytest.mark.parametrize(
+    "returned",
+    [
+        "last",
+        "all(last >= each for each in output or [1])",
+        "max(output or [1], key=lambda each: last - each)",
+    ],
+)
+def test_without_a_reference_a_variable_that_an_empty_output_leaves_unset_is_not(
+    tmp_path: Path, returned: str
+) -> None:
+    body = f"\n    for last in output: pass\n    return {returned}"
+    found = checking(tmp_path, body).mismatch(1, [], None)
+    assert "the output cannot be compared: " in str(found)
+
+
 def test_without_a_reference_a_name_that_does_not_exist_is_the_tasks_fault(
     tmp_path: Path,
 ) -> None:

@@ -4,6 +4,8 @@ import os
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -167,9 +169,9 @@ def test_a_thread_that_has_ended_is_no_error(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("samples", "used"),
     [
-        ([(100, 1000, 10), (160, 1090, 40)], 60),  # nobody else
-        ([(100, 1000, 10), (160, 1_400_090, 40)], 1_099_060),  # a child, perhaps ended by now
-        ([(100, 0, 10), (160, 0, 40)], 60),  # without a group
+        ([(100, 1000, 10), (160, 1090, 40)], 60 + 70_000),  # nobody else
+        ([(100, 1000, 10), (160, 1_610_090, 40)], 1_309_060 - 40_000),  # a child that has ended
+        ([(100, 0, 10), (160, 0, 40)], 60 + 70_000),  # without a group
     ],
 )
 def test_preparing_takes_the_cpu_time_of_descendants_too(
@@ -181,4 +183,20 @@ def test_preparing_takes_the_cpu_time_of_descendants_too(
     monkeypatch.setattr(time, "process_time_ns", lambda: next(judge))
     monkeypatch.setattr(waiting, "_COUNTED_LATE_NS", 300_000)
 
-    assert waiting.Preparation(lambda: next(own)).used_ns() == used
+    used_at = {1: 5, 2: 70, 3: 9}
+    candidate: Any = SimpleNamespace(pid=1, used_at=used_at, cpu_ns=lambda: next(own))
+    preparation = waiting.Preparation(candidate)
+    candidate.used_at = {1: 500, 2: 100_070, 4: 10_000}  # one has ended, and one has begun
+    assert preparation.used_ns() == used
+
+
+def test_what_stopping_many_processes_takes_is_forgiven_up_to_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "group_cpu_ns", lambda: None)
+    candidate: Any = SimpleNamespace(pid=1, used_at={1: 5}, cpu_ns=lambda: 50)
+    for count, used in ((8, 0), (20, 100_000)):
+        preparation = waiting.Preparation(candidate)
+        candidate.used_at = {1: 9} | dict.fromkeys(range(2, 2 + count), 20_000)
+        assert preparation.used_ns() == used
+        candidate.used_at = {1: 5}

@@ -502,9 +502,14 @@ def test_who_refuses_trains_counts_with_what_its_windows_could_hide() -> None:
 
 @pytest.mark.parametrize(
     ("time_ns", "could_train", "unseen"),
-    [(10_000.0, False, HIDDEN_NS / 10_000), (10_000.0, True, 0.0), (1.0 * MS, False, 0.0)],
+    [
+        (10_000.0, False, HIDDEN_NS / 10_000),
+        (10_000.0, True, 0.0),  # the time has it already
+        (27_000.0, True, HIDDEN_NS / 27_000),  # two equal ones were told 0.86 apart
+        (1.0 * MS, False, HIDDEN_NS / MS),
+    ],
 )
-def test_on_a_gpu_a_comparison_of_short_kernels_without_trains_has_what_windows_can_hide(
+def test_on_a_gpu_a_comparison_without_trains_has_what_windows_can_hide(
     time_ns: float, unseen: float, *, could_train: bool
 ) -> None:
     rounds = [make_round(window=time_ns + 0.1 * MS) for _ in range(2)]
@@ -513,4 +518,19 @@ def test_on_a_gpu_a_comparison_of_short_kernels_without_trains_has_what_windows_
     assert rounds[0].bound == pytest.approx(time_ns)
     found = Ratio(ratio=0.9, half_width=0.01, rounds=2)
     seen = with_unseen(found, rounds, rounds)
-    assert (seen.unseen, seen.half_width) == pytest.approx((unseen, 0.01 + unseen), abs=1e-3)
+    assert (seen.unseen, seen.half_width) == pytest.approx((unseen, 0.01 + unseen), rel=1e-3)
+
+
+def test_on_a_gpu_a_comparison_has_the_host_part_of_an_output_that_a_kernel_could_skip() -> None:
+    rounds = [make_round(window=1.1 * MS) for _ in range(2)]
+    for each in rounds:
+        each.host_waits_ns = [0.02 * MS] * 3
+    seen = with_unseen(Ratio(ratio=0.9, half_width=0.01, rounds=2), rounds, rounds)
+    assert seen.unseen == pytest.approx(0.02 + HIDDEN_NS / MS, rel=1e-2)
+
+
+def test_trains_hide_nothing_in_a_comparison() -> None:
+    rounds = [make_round() for _ in range(2)]
+    for each in rounds:
+        each.trains = Trains([10_000.0] * 3, [5_000.0] * 3, [12_000.0] * 3, [7_000.0] * 3)
+    assert with_unseen(Ratio(ratio=0.9, half_width=0.01, rounds=2), rounds, rounds).unseen == 0

@@ -231,14 +231,15 @@ def test_no_failure_of_the_rival_is_the_submissions_not_even_a_fault_of_the_task
     assert failed.value.error.verdict is verdict
 
 
-def rounds_of(*times_us: float, claim_us: float = 1.0) -> list[Round]:
+def rounds_of(*times_ms: float, claim_ms: float = 1.0) -> list[Round]:
+    """Rounds on a GPU which are so long that what a window can hide hardly matters."""
     return [
-        make_round(time * 1e3 + 10_000, 10_000.0, claim_us * 1e3, claimed=True) for time in times_us
+        make_round(time * 1e6 + 10_000, 10_000.0, claim_ms * 1e6, claimed=True) for time in times_ms
     ]
 
 
 def test_the_ratio_is_that_of_the_judges_own_values_whatever_is_claimed() -> None:
-    ours, theirs = rounds_of(99.0, 98.0, 100.0), rounds_of(100.0, 99.0, 101.0, claim_us=90.0)
+    ours, theirs = rounds_of(99.0, 98.0, 100.0), rounds_of(100.0, 99.0, 101.0, claim_ms=90.0)
 
     found = pairs.ratio_of(list(zip(ours, theirs, strict=True)))
 
@@ -254,7 +255,7 @@ def test_the_interval_is_wider_for_being_looked_at_often() -> None:
     found = pairs.ratio_of(list(zip(ours, theirs, strict=True)))
 
     plain = log_interval([0.99, 1.01])
-    assert found.half_width == pytest.approx(LOOKS_WIDEN * plain.half_width)
+    assert found.half_width == pytest.approx(LOOKS_WIDEN * plain.half_width, abs=1e-4)
     assert found.is_tie
 
 
@@ -266,7 +267,7 @@ def test_times_that_vary_on_purpose_make_no_tie() -> None:
 
     assert (as_ours.ratio > 1, as_ours.is_tie) == (True, False)
     assert (as_theirs.ratio < 1, as_theirs.is_tie) == (True, False)
-    assert as_ours.half_width == pytest.approx(as_theirs.half_width * as_ours.ratio**2, rel=1e-6)
+    assert as_ours.half_width == pytest.approx(as_theirs.half_width * as_ours.ratio**2, rel=1e-2)
 
 
 def test_one_round_that_is_slow_on_purpose_makes_no_tie_where_the_machine_slows_both() -> None:
@@ -320,11 +321,11 @@ def test_one_round_that_the_machine_slows_makes_no_one_faster() -> None:
 
 
 def test_a_short_kernel_that_refused_trains_counts_with_what_a_window_hides() -> None:
-    (short,) = rounds_of(10.0)
+    (short,) = rounds_of(0.010)
     assert own_value(short) == pytest.approx(10_000)
     short.could_train = True
     assert own_value(short) == pytest.approx(10_000 + HIDDEN_NS)
-    (long,) = rounds_of(21.0)
+    (long,) = rounds_of(0.021)
     long.could_train = True
     assert own_value(long) == pytest.approx(21_000)
 
@@ -529,7 +530,7 @@ def test_a_much_longer_kernel_is_not_timed_by_trains_for_its_rival(
 def test_pairs_of_which_never_both_count_do_not_go_on_for_ever(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    timer = told_rounds(sit, monkeypatch, trained(*[19.0] * 40), rounds_of(*[21.0] * 40))
+    timer = told_rounds(sit, monkeypatch, trained(*[19.0] * 40), rounds_of(*[0.021] * 40))
 
     with pytest.raises(MachineError, match="too few rounds"):
         timer._alternate(None, lambda _: None)  # type: ignore[arg-type]

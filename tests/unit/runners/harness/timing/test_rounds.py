@@ -259,6 +259,7 @@ def test_calls_that_wait_for_their_input_are_not_timed_shorter_than_a_trusted_wa
     timed.waiting_windows, timed.calibration_ns = [30.0, 10.0, 20.0], [0.4, 0.5, 0.7]
 
     assert timed.bound == bound
+    assert timed.skippable == 16.5  # work can be hidden in such a wait
 
 
 def test_calls_that_are_queued_ahead_do_not_wait() -> None:
@@ -266,3 +267,4 @@ def test_calls_that_are_queued_ahead_do_not_wait() -> None:
     timed.waiting_windows, timed.calibration_ns = [10.0], [0.5]
 
     assert timed.bound == 5.0
+    assert timed.skippable == 0.0
