@@ -249,15 +249,15 @@ class Round:
     def skippable(self) -> float:
         """The part of a window that a hostile candidate could skip and compute in instead.
 
-        On a GPU it is the time in which trusted code sends the host part of an output; with pinned
-        host memory also the copies in both directions; and if no call is queued ahead, what trusted
-        code takes to see its input and to launch. On the CPU it is the CPU time that the
-        calibration candidate needs beyond its kernel, less what every answer takes.
+        On a GPU it is the time in which trusted code sends the host part of an output, for which
+        the GPU also switches to the candidate once more; with pinned host memory the copies in both
+        directions; if no call is queued ahead, what trusted code takes to see its input and launch.
+        On the CPU it is the CPU time of the calibration candidate less what every answer takes.
         """
         if self.on_gpu:
             host_waits_ns = median(self.host_waits_ns) if self.host_waits_ns else 0.0
-            copied = max(0.0, self.overhead) if self.remote else 0.0
-            return host_waits_ns + copied + max(0.0, self.least_wait_ns)
+            again = max(0.0, self.overhead) if self.remote or host_waits_ns else 0.0
+            return host_waits_ns + again + max(0.0, self.least_wait_ns)
         if not self.calibration_cpu_ns:
             return 0.0
         needed = median(self.echo_cpu_ns) - QUICKER_ECHO_NS if self.echo_cpu_ns else 0.0
