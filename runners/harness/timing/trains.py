@@ -244,11 +244,15 @@ class ShortCalls:
         return self.fits(min(each.reply.claimed_ns for each in calls))
 
     def comparable(self, rounds: list[Round]) -> list[Round]:
-        """Return the rounds that count; with trains, those of single calls queued ahead do not."""
+        """Return the rounds that count; with trains, single calls queued ahead are discarded."""
         self.required = self.required or any(each.trains is not None for each in rounds)
         if not self.required:
             return rounds
-        return [each for each in rounds if each.trains is not None or not each.claimed]
+        kept = [each for each in rounds if each.trains is not None or not each.claimed]
+        if kept:
+            dropped = (each for each in rounds if each.trains is None and each.claimed)
+            kept[-1].discarded += sum(len(each.windows) + each.discarded for each in dropped)
+        return kept
 
     def calibrate(
         self, candidate: HostCandidate, expected: values.Node | None, deadline: Deadline
