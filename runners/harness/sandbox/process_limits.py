@@ -84,6 +84,16 @@ def kernel_memory() -> int:
     return _sum_kib("/proc/meminfo", {"SUnreclaim:": 1})
 
 
+def driver_memory() -> int:
+    """Return the bytes of the machine's memory that no count of Linux explains, as drivers' pages.
+
+    Counts that overlap another one are left out.
+    """
+    explained = ("MemFree", "Buffers", "Cached", "SwapCached", "AnonPages", "Slab", "KernelStack")
+    parts = dict.fromkeys((f"{each}:" for each in (*explained, "PageTables", "Percpu")), -1)
+    return _sum_kib("/proc/meminfo", {"MemTotal:": 1, **parts})
+
+
 def data_bytes() -> int:
     """Return the bytes of this process that RLIMIT_DATA counts."""
     return _sum_kib("/proc/self/status", {"VmData:": 1})

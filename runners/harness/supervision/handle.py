@@ -17,7 +17,6 @@ from runners.harness.protocol.arena import Arena
 from runners.harness.sandbox import charged_memory
 from runners.harness.sandbox.process_limits import (
     holds_more,
-    kernel_memory,
     memory_of_tree,
     precedence,
     shared_memory,
@@ -99,7 +98,8 @@ class CandidateHandle:
 
     def _start_watching(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)
-        self.shared_before, self.kernel_before = shared_memory(), kernel_memory()
+        self.shared_before = shared_memory()
+        self.driver_before = charged_memory.kept_by_drivers()
         self.unmapped_before = charged_memory.unmapped_memory()
         self.known_mappings = charged_memory.shared_mappings(self.process.pid)
         self.orders.settimeout(0)
@@ -305,17 +305,11 @@ class CandidateHandle:
         return charged_memory.hides_more(pid, before, limit, gpu=gpu, kill=kill, known=known)
 
     def _burdens_driver(self, most: int) -> bool:
-        """Return whether a GPU's driver keeps too many records for the candidate.
-
-        Linux reports only the records of all processes. If these have grown by over `most` bytes
-        and the candidate by an eighth of that, it is killed to see whose they are. With 11 GB of
-        records, a process had grown by a third of the limit and took over 10 s to exit.
-        """
-        if self.spec.shared is None or kernel_memory() - self.kernel_before <= most:
+        """Return whether a GPU's driver keeps too much memory for the candidate."""
+        if self.spec.shared is None:
             return False
-        grown = memory_of_tree(self.process.pid) - self.inherited > most // 8
-        kill = self.process.kill
-        return grown and charged_memory.freed_by_killing(kill, kernel_memory, most // 2)
+        pid, before, kill = self.process.pid, self.driver_before, self.process.kill
+        return charged_memory.burdens_driver(pid, self.inherited, before, most, kill=kill)
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it ends; a frozen one cannot exit.

@@ -475,16 +475,19 @@ def test_memory_that_no_process_has_mapped_counts_for_the_candidate(
         ((3 << 30, 512 << 20), 1 << 20, MachineError),  # a neighbour's records
         ((3 << 30, 128 << 20), 0, None),
         ((1 << 30, 512 << 20), 0, None),
+        ((0, 0, 3 << 30), 1 << 30, VerdictError),
+        ((0, 0, 3 << 30), 1 << 20, MachineError),  # a neighbour's pages
+        ((0, 0, 1 << 30), 0, None),
     ],
 )
-def test_records_of_a_driver_count_for_a_candidate_that_has_grown_and_frees_them(
+def test_records_and_pages_of_a_driver_count_for_a_candidate_that_frees_them(
     start: Start,
     monkeypatch: pytest.MonkeyPatch,
-    grown: tuple[int, int],
+    grown: tuple[int, ...],
     freed: int,
     ends: type[Exception] | None,
 ) -> None:
-    kernel, own = grown
+    kernel, own, *pages = grown
     handle = start("def custom_kernel(data):\n    return data\n")
     handle.request(BUILD, Deadline.after(10))
     shared = DeviceFds(
@@ -493,11 +496,13 @@ def test_records_of_a_driver_count_for_a_candidate_that_has_grown_and_frees_them
     handle.spec = ENLISTMENT.model_copy(update={"shared": shared})
     handle.next_check = 0.0
 
-    def records() -> int:
-        return handle.kernel_before + kernel - handle.process.killed * freed
+    def kept(before: int, more: int) -> Callable[[], int]:
+        return lambda: before + more - handle.process.killed * freed
 
-    monkeypatch.setattr(handling, "kernel_memory", records)
-    monkeypatch.setattr(handling, "memory_of_tree", lambda _: handle.inherited + own)
+    pages_before, records_before = handle.driver_before
+    monkeypatch.setattr(process_limits, "driver_memory", kept(pages_before, sum(pages)))
+    monkeypatch.setattr(process_limits, "kernel_memory", kept(records_before, kernel))
+    monkeypatch.setattr(process_limits, "memory_of_tree", lambda _: handle.inherited + own)
     monkeypatch.setattr(charged_memory, "_FREED_S", 0.0)
 
     if ends is None:
