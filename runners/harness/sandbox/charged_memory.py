@@ -82,10 +82,10 @@ def burdens_driver(
 ) -> bool:
     """Return whether a GPU's driver keeps too many pages or records for a process.
 
-    Linux reports only those of all processes. If the pages have grown by over `most` bytes since
-    `before`, or the records, and the process beyond what it `inherited` by an eighth of that, it is
-    killed to see whose they are. With 11 GB of records, a process had grown by a third of the limit
-    and took over 10 s to exit.
+    Linux reports only those of all processes. So the process is killed to see whose they are, if
+    the pages have grown by over `most` bytes since `before`, or if the records have, and the
+    process has grown by an eighth of that beyond what it `inherited`. With 11 GB of records, a
+    process had grown by a third of the limit and took over 10 s to exit.
     """
     pages, records = (kept - then for kept, then in zip(kept_by_drivers(), before, strict=True))
     if pages > most:

@@ -90,11 +90,16 @@ class Preparation:
         """Return the CPU time in ns since the creation, once the candidate is frozen."""
         pairs = zip(self._sample(), self.begin, strict=True)
         own, group, judge = (after - before for after, before in pairs)
-        before, pid = self.used_before, self.candidate.pid
-        now = self.candidate.used_at
-        more = [max(0, now[each] - before.get(each, 0)) for each in now if each != pid]
-        living = max(sum(max(0, each - _RESUMED_NS) for each in more), sum(more) - _COUNTED_LATE_NS)
-        return own + living + max(0, group - own - sum(more) - judge - _COUNTED_LATE_NS)
+        living = self._used_by_living()
+        worked = sum(max(0, used - _RESUMED_NS) for used in living)
+        others = group - own - judge - sum(living)
+        return own + max(worked, sum(living) - _COUNTED_LATE_NS) + max(0, others - _COUNTED_LATE_NS)
+
+    def _used_by_living(self) -> list[int]:
+        """Return the CPU time since the creation of each descendant that is alive."""
+        before, now = self.used_before, self.candidate.used_at
+        children = now.keys() - {self.candidate.pid}
+        return [max(0, now[pid] - before.get(pid, 0)) for pid in children]
 
     def _sample(self) -> tuple[int, int, int]:
         os.sched_yield()  # so that the group counts what this thread has used

@@ -135,14 +135,16 @@ def own_value(timed: Round) -> float:
     The time of a short kernel that was not timed by trains includes all that its windows could
     hide. On the CPU it includes what a candidate could gain by the calls that were left out.
     """
-    value = max(FLOOR_NS, timed.bound + timed.choosable)
-    return value + HIDDEN_NS if _refused_trains(timed) else value
+    return _least_value(timed) + (HIDDEN_NS if _refused_trains(timed) else 0.0)
+
+
+def _least_value(timed: Round) -> float:
+    return max(FLOOR_NS, timed.bound + timed.choosable)
 
 
 def _refused_trains(timed: Round) -> bool:
     """Whether a short kernel was not timed by trains, although it could have been."""
-    value = max(FLOOR_NS, timed.bound + timed.choosable)
-    return timed.could_train and timed.trains is None and value < SHORT_NS
+    return timed.could_train and timed.trains is None and _least_value(timed) < SHORT_NS
 
 
 def with_unseen(found: Ratio, ours: list[Round], theirs: list[Round]) -> Ratio:

@@ -249,10 +249,10 @@ class Round:
     def skippable(self) -> float:
         """The part of a window that a hostile candidate could skip and compute in instead.
 
-        On a GPU it is the time in which trusted code sends the host part of an output, for which
-        the GPU also switches to the candidate once more; with pinned host memory the copies in both
-        directions; if no call is queued ahead, what trusted code takes to see its input and launch.
-        On the CPU it is the CPU time of the calibration candidate less what every answer takes.
+        On a GPU it is the time in which trusted code sends the host part of an output, with another
+        switch to the candidate; the copies through pinned host memory; and for calls that are not
+        queued ahead, the time of a trusted wait. On the CPU it is the CPU time that the calibration
+        candidate needs beyond its kernel, less what every answer takes.
         """
         if self.on_gpu:
             host_waits_ns = median(self.host_waits_ns) if self.host_waits_ns else 0.0

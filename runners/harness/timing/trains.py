@@ -244,15 +244,11 @@ class ShortCalls:
         return self.fits(min(each.reply.claimed_ns for each in calls))
 
     def comparable(self, rounds: list[Round]) -> list[Round]:
-        """Return the rounds that count; with trains, single calls queued ahead are discarded."""
+        """Return the rounds that count; with trains, those of single calls queued ahead do not."""
         self.required = self.required or any(each.trains is not None for each in rounds)
         if not self.required:
             return rounds
-        kept = [each for each in rounds if each.trains is not None or not each.claimed]
-        if kept:
-            dropped = (each for each in rounds if each.trains is None and each.claimed)
-            kept[-1].discarded += sum(len(each.windows) + each.discarded for each in dropped)
-        return kept
+        return [each for each in rounds if each.trains is not None or not each.claimed]
 
     def calibrate(
         self, candidate: HostCandidate, expected: values.Node | None, deadline: Deadline
