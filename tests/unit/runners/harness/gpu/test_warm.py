@@ -4,7 +4,7 @@ import ctypes
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -156,8 +156,12 @@ def test_an_empty_module_is_compiled_once_and_loaded_each_time_if_there_is_memor
     called: list[str] = []
 
     class Driver:
-        def __getattr__(self, name: str) -> object:
-            return lambda *_: called.append(name) or int(name == failing)
+        def __getattr__(self, name: str) -> Callable[..., int]:
+            def call(*_: object) -> int:
+                called.append(name)
+                return int(name == failing)
+
+            return call
 
     monkeypatch.setattr(memory, "cuda_driver", Driver)
     monkeypatch.setattr(memory, "reason_of", lambda _: "out of memory")
