@@ -88,6 +88,13 @@ def words_of(error: BaseException) -> str:
         return name
 
 
+def release_locals(error: BaseException | None) -> None:
+    """Free what the variables of the frames that an exception went through still hold."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
+
+
 def as_task_error(step: str, call: Callable[[], _T]) -> _T:
     """Return what the call returns; any exception of the task becomes the verdict `task_error`."""
     try:

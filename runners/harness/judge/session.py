@@ -1,6 +1,7 @@
 """The state of one evaluation: its seeds, files and records, and the interface of task code."""
 
 import hashlib
+import math
 import os
 import time
 from abc import ABC, abstractmethod
@@ -36,6 +37,12 @@ PUBLIC_NONCE = b"public"
 """The key of public seeds, which can be computed without a secret."""
 SLOWED_MOST = 500
 """The most samples of an evaluation that may be discarded for the same slowdown reason."""
+SLOWER = 1.5
+"""How many times as long as the task's own code takes is too long because of the output.
+
+A check that takes longer than that counts as the submission's time. After the end of the time there
+is none left to check the reference's output for long, so this decides who is to blame, too.
+"""
 
 
 @dataclass(slots=True)
@@ -100,6 +107,17 @@ class EvaluationSession:
             spent = time.perf_counter() - begin
             self.durations_s[step] = self.durations_s.get(step, 0.0) + spent
 
+    @contextmanager
+    def charging_slow_check(self, data: object) -> Iterator[None]:
+        """Count the block, a check, as the submission's time as far as the output made it slow."""
+        usual_s, begin = self.code.usual_check_s(data), time.perf_counter()
+        try:
+            yield
+        finally:
+            spent_s = time.perf_counter() - begin
+            if spent_s > SLOWER * usual_s:
+                self.durations_s["run"] = self.durations_s.get("run", 0.0) + spent_s - usual_s
+
     def checking(self) -> AbstractContextManager[None]:
         """Return a context in which an answer is checked, and which the server ends if it must."""
         return nullcontext() if self.watch is None else self.watch.checking(rival=self.is_rival)
@@ -117,7 +135,9 @@ class EvaluationSession:
             return VerdictError(Verdict.MEMORY_EXCEEDED, message)
         used = self.durations_s.get("run", 0.0) + self.durations_s.get("build", 0.0)
         if isinstance(error, OutOfTimeError) and 4 * used > self.request.left_s:
-            message = "the time limit passed while the task's code checked a late answer"
+            message = (
+                "answers that came late or are slow to check left too little time for the task"
+            )
             return VerdictError(Verdict.TIMED_OUT, message)
         return error
 
@@ -260,6 +280,10 @@ class TaskCode(ABC):
     def first_plan(self, largest: arena.Plan) -> arena.Plan:
         """Return the memory layout for the first candidate, given that of the largest input."""
         return largest
+
+    def usual_check_s(self, data: object) -> float:  # noqa: ARG002
+        """Return how many seconds a check of this input's output should take; inf if unknown."""
+        return math.inf
 
     def attributing(
         self,

@@ -22,7 +22,7 @@ from runners.contract.evaluation import EvaluationRequest
 from runners.contract.task import REFERENCE_KERNEL, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.judge.checks import difference
-from runners.harness.judge.session import TaskCode, structure_of
+from runners.harness.judge.session import SLOWER, TaskCode, structure_of
 from runners.harness.protocol import arena, values
 from runners.harness.sandbox import syscalls
 from runners.harness.sandbox.process_limits import data_bytes
@@ -32,6 +32,7 @@ from runners.harness.verdicts import (
     OutOfTimeError,
     VerdictError,
     as_task_error,
+    release_locals,
     words_of,
 )
 from runners.languages import spec_of
@@ -51,12 +52,6 @@ _FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 SECOND_CHECK_S = 1.5
 """Seconds in which the reference's own output must be checked to show that the task is not to blame
 for a check that took too long."""
-SLOWER = 1.5
-"""How many times as long as the task's own code takes is too long because of the output.
-
-After the end of the time there is none left to check the reference's output for longer than
-`SECOND_CHECK_S`, so a check that takes longer than that is judged by this alone.
-"""
 
 
 class KernelTask(TaskCode):
@@ -134,6 +129,13 @@ class KernelTask(TaskCode):
                 return f"the output cannot be compared: {words_of(error)}"
 
         return as_task_error("check_implementation", check)
+
+    @override
+    def usual_check_s(self, data: object) -> float:
+        """Return what the workload's fastest check took, or a guess before the first."""
+        spec, reference_s = self._spec_of(data), self._reference_s
+        guess_s = max(SECOND_CHECK_S, 2 * reference_s[spec]) if spec in reference_s else math.inf
+        return self._checked_s.get(spec, guess_s)
 
     @override
     def reference_source(self, request: EvaluationRequest) -> str | None:
@@ -221,7 +223,7 @@ class KernelTask(TaskCode):
         (-1: any); freed memory, which it uses again, does not count twice.
         """
         syscalls.lift_memory_limit()
-        _release_locals(error)
+        release_locals(error)
         if generated := self._generated.get(id(data)):
             data = self.generate(*generated)  # the failed check may have changed it
         if self._reference is not None:
@@ -241,13 +243,6 @@ def _transferred(output: object) -> Any:  # noqa: ANN401 - of the output's type
     """
     tensors = iter(values.leaves(output))
     return values.restore(arena.lay_out(output).node, lambda _: next(tensors).detach())
-
-
-def _release_locals(error: BaseException | None) -> None:
-    """Free what the variables of the frames that an exception went through still hold."""
-    while error is not None:
-        traceback.clear_frames(error.__traceback__)
-        error = error.__context__
 
 
 def _is_fault(error: BaseException) -> bool:

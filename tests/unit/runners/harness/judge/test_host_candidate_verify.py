@@ -173,6 +173,19 @@ def test_the_server_knows_when_an_output_is_read_and_checked(
     assert (seen, watch.is_late()) == ([True], False)
 
 
+def test_a_check_much_slower_than_usual_counts_as_the_submissions_time(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit, session = Deadline.after(10), sit(make_judging(SORTED))
+    with fresh_candidate(session, ROOM, None) as candidate:
+        candidate.build(limit)
+        reply = candidate.call(Operation.RUN, INPUT, None, limit).reply
+        monkeypatch.setattr(session.code, "usual_check_s", lambda _: 0.0)
+        verify(candidate, INPUT, reply, None, deadline=limit)
+
+    assert 0 < session.durations_s["run"] < session.durations_s["check"]
+
+
 TWICE = """
 import ctypes, mmap, os, torch
 C = ctypes.CDLL(None)

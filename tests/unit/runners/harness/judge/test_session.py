@@ -1,9 +1,12 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from runners.contract.evaluation import Isolation, Limits, Progress
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.verdicts import VerdictError, as_task_error
+from runners.harness.judge import session as session_module
+from runners.harness.verdicts import OutOfTimeError, VerdictError, as_task_error
 from tests.doubles.judging import make_judging
 from tests.unit.runners.harness.conftest import Sit
 
@@ -100,3 +103,28 @@ def test_task_code_without_memory_is_the_fault_of_who_holds_it(
         as_task_error("ref_kernel", fails)
 
     assert session.attributed(found.value).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("usual_s", "spent_s", "counted_s"),
+    [(1.0, 9.0, 9.0), (1.0, 1.4, 1.0), (float("inf"), 9.0, 1.0)],
+    ids=["slow because of the output", "about as usual", "unknown"],
+)
+def test_a_check_that_the_output_makes_slow_is_the_submissions_time(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, usual_s: float, spent_s: float, counted_s: float
+) -> None:
+    session = sit(make_judging())
+    session.durations_s["run"] = 1.0
+    clock = iter((0.0, spent_s))
+    monkeypatch.setattr(session_module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr(session.code, "usual_check_s", lambda _: usual_s)
+
+    with session.charging_slow_check(object()):
+        pass
+
+    assert session.durations_s["run"] == counted_s
+    out_of_time = OutOfTimeError(Verdict.TASK_ERROR, "too long")
+    quarter_s = session.request.left_s / 4
+    session.durations_s["run"] = quarter_s + counted_s - 1.0
+    late = session.attributed(out_of_time).verdict is Verdict.TIMED_OUT
+    assert late == (counted_s > 1.0)

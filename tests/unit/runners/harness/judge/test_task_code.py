@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.judge.session import PUBLIC_NONCE, public_nonce, public_seed, seed_of
-from runners.harness.judge.task_code import KernelTask, seed_generators
+from runners.harness.judge.task_code import SECOND_CHECK_S, KernelTask, seed_generators
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.values import ScalarNode
 from runners.harness.sandbox.syscalls import memory_limited
@@ -681,3 +681,18 @@ def test_a_check_that_is_slow_only_for_an_output_is_not_the_tasks_fault(
     with pytest.raises(VerdictError) as ruling:
         task.mismatch(1, 6, expected)
     assert ruling.value.verdict is verdict
+
+
+def test_how_long_a_check_usually_takes_is_known_after_the_first_or_guessed(tmp_path: Path) -> None:
+    more = "def ref_kernel(data): return data\n"
+    task = checking(tmp_path, "return output == data", more)
+    data = task.generate(Workload(args={}), 1)
+    assert task.usual_check_s(data) == float("inf")
+
+    spec = task._spec_of(data)
+    task._reference_s[spec] = 1.0
+    assert task.usual_check_s(data) == 2.0
+    task._reference_s[spec] = 0.1
+    assert task.usual_check_s(data) == SECOND_CHECK_S
+    task.mismatch(data, data, None)
+    assert task.usual_check_s(data) == task._checked_s[spec] < SECOND_CHECK_S
