@@ -104,19 +104,24 @@ class EvaluationSession:
         try:
             yield
         finally:
-            spent = time.perf_counter() - begin
-            self.durations_s[step] = self.durations_s.get(step, 0.0) + spent
+            self._add_duration(step, time.perf_counter() - begin)
+
+    def _add_duration(self, step: str, seconds: float) -> None:
+        self.durations_s[step] = self.durations_s.get(step, 0.0) + seconds
+
+    def _duration_s(self, *steps: str) -> float:
+        return sum(self.durations_s.get(step, 0.0) for step in steps)
 
     @contextmanager
     def charging_slow_check(self, data: object) -> Iterator[None]:
-        """Count the block, a check, as the submission's time as far as the output made it slow."""
+        """Count a check as the submission's time, as far as its output made the check slow."""
         usual_s, begin = self.code.usual_check_s(data), time.perf_counter()
         try:
             yield
         finally:
             spent_s = time.perf_counter() - begin
             if spent_s > SLOWER * usual_s:
-                self.durations_s["run"] = self.durations_s.get("run", 0.0) + spent_s - usual_s
+                self._add_duration("slow checks", spent_s - usual_s)
 
     def checking(self) -> AbstractContextManager[None]:
         """Return a context in which an answer is checked, and which the server ends if it must."""
@@ -127,18 +132,22 @@ class EvaluationSession:
 
         It is `timed_out` if the submission used much of an evaluation's time: an answer just before
         a time limit leaves little time for the check. It is `memory_exceeded` if the task's code
-        ran out of the GPU's memory while candidates held nearly all of it.
+        ran out of the GPU's memory while candidates held nearly all of it. A `timed_out` for which
+        the task's own code used most of the time says so.
         """
         out_of_memory = isinstance(error.__cause__, torch.OutOfMemoryError)
         if self.on_gpu and out_of_memory and buffers.is_held_by_others():
             message = "the kernel left too little of the GPU's memory for the task's code"
             return VerdictError(Verdict.MEMORY_EXCEEDED, message)
-        used = self.durations_s.get("run", 0.0) + self.durations_s.get("build", 0.0)
+        slow_s = self._duration_s("slow checks")
+        used = self._duration_s("run", "build") + slow_s
         if isinstance(error, OutOfTimeError) and 4 * used > self.request.left_s:
-            message = (
-                "answers that came late or are slow to check left too little time for the task"
-            )
+            message = "answers that were late or slow to check left too little time for the task"
             return VerdictError(Verdict.TIMED_OUT, message)
+        task_s = self._duration_s("inputs", "check", "reference") - slow_s
+        if error.verdict is Verdict.TIMED_OUT and task_s > max(2 * used, self.request.left_s / 4):
+            shares = f"the kernel took {used:.1f} s, inputs, reference and checks {task_s:.1f} s"
+            return VerdictError(Verdict.TIMED_OUT, f"{error.message} ({shares})")
         return error
 
     def record_sandbox(self, layers: tuple[str, ...], missing: dict[str, str]) -> None:

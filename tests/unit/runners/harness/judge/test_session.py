@@ -107,14 +107,13 @@ def test_task_code_without_memory_is_the_fault_of_who_holds_it(
 
 @pytest.mark.parametrize(
     ("usual_s", "spent_s", "counted_s"),
-    [(1.0, 9.0, 9.0), (1.0, 1.4, 1.0), (float("inf"), 9.0, 1.0)],
+    [(1.0, 9.0, 8.0), (1.0, 1.4, 0.0), (float("inf"), 9.0, 0.0)],
     ids=["slow because of the output", "about as usual", "unknown"],
 )
 def test_a_check_that_the_output_makes_slow_is_the_submissions_time(
     sit: Sit, monkeypatch: pytest.MonkeyPatch, usual_s: float, spent_s: float, counted_s: float
 ) -> None:
     session = sit(make_judging())
-    session.durations_s["run"] = 1.0
     clock = iter((0.0, spent_s))
     monkeypatch.setattr(session_module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     monkeypatch.setattr(session.code, "usual_check_s", lambda _: usual_s)
@@ -122,9 +121,22 @@ def test_a_check_that_the_output_makes_slow_is_the_submissions_time(
     with session.charging_slow_check(object()):
         pass
 
-    assert session.durations_s["run"] == counted_s
-    out_of_time = OutOfTimeError(Verdict.TASK_ERROR, "too long")
-    quarter_s = session.request.left_s / 4
-    session.durations_s["run"] = quarter_s + counted_s - 1.0
-    late = session.attributed(out_of_time).verdict is Verdict.TIMED_OUT
-    assert late == (counted_s > 1.0)
+    assert session.durations_s.get("slow checks", 0.0) == counted_s
+    session.durations_s["run"] = session.request.left_s / 4
+    error = session.attributed(OutOfTimeError(Verdict.TASK_ERROR, "too long"))
+    assert error.verdict is (Verdict.TIMED_OUT if counted_s else Verdict.TASK_ERROR)
+
+
+@pytest.mark.parametrize(("run_s", "told"), [(0.1, True), (30.0, False)])
+def test_a_time_limit_that_the_tasks_own_code_used_up_is_told_so(
+    sit: Sit, *, run_s: float, told: bool
+) -> None:
+    session = sit(make_judging())
+    task_s = session.request.left_s / 2
+    session.durations_s |= {"run": run_s, "inputs": 1.0, "check": task_s - 3, "reference": 2.0}
+
+    error = session.attributed(VerdictError(Verdict.TIMED_OUT, "the time limit passed"))
+
+    shares = f" (the kernel took 0.1 s, inputs, reference and checks {task_s:.1f} s)"
+    assert error.verdict is Verdict.TIMED_OUT
+    assert error.message == "the time limit passed" + shares * told
