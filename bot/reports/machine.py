@@ -141,13 +141,14 @@ def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
     )
     yield from combined_line(
         [(number, case.spec, _unseen(each)) for number, case, each in unseen],
-        "too short here: {}. The result is kept and is no failure, but is not ranked; submit again "
-        "when the runner's machine is less busy",
+        "too short here: {}. The result is kept and is no failure, but is not ranked; submit "
+        "again, best when the runner's machine is less busy",
     )
     yield from combined_line(
         [(number, case.spec, _variation(noise_of(measured))) for number, case, measured in seen],
         f"too noisy here: {{}}, and a rank needs {NOISY_MOST:.0%} or less. The result is kept and "
-        "is no failure, but is not ranked; submit again when the runner's machine is less busy",
+        "is no failure, but is not ranked; submit again, best when the runner's machine is less "
+        "busy",
     )
 
 
