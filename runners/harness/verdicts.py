@@ -88,6 +88,14 @@ def words_of(error: BaseException) -> str:
         return name
 
 
+def file_at_fault(error: BaseException) -> str:
+    """Return the file that raised an exception, or that a SyntaxError is about; "" if unknown."""
+    if isinstance(error, SyntaxError):
+        return error.filename or ""
+    frames = traceback.extract_tb(error.__traceback__)
+    return frames[-1].filename if frames else ""
+
+
 def release_locals(error: BaseException | None) -> None:
     """Free what the variables of the frames that an exception went through still hold."""
     while error is not None:
@@ -125,6 +133,8 @@ class GradingResult:
     cases: list[CaseResult] = field(default_factory=list)
     comparison: Comparison | None = None
     """The comparison with the request's rival; None if none was made."""
+    cause: BaseException | None = None
+    """What the error comes from that ended grading, such as an exception of the task's code."""
 
     @property
     def passed(self) -> bool:
@@ -134,7 +144,17 @@ class GradingResult:
     def fail(self, stage: Stage, error: VerdictError) -> None:
         """Record the verdict and the stage with which the evaluation ended."""
         self.verdict, self.message = error.verdict, error.message
-        self.stage = error.stage or stage
+        self.stage, self.cause = error.stage or stage, error.__cause__
+
+    def replace_error(self, error: VerdictError) -> None:
+        """Replace the verdict and the message of the case that failed."""
+        self.verdict, self.message = error.verdict, error.message
+        self.cases = [
+            each.model_copy(update={"message": error.message})
+            if each.status is CaseStatus.FAILED
+            else each
+            for each in self.cases
+        ]
 
 
 def skipped(kind: CaseKind, workload: Workload) -> CaseResult:

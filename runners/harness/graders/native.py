@@ -45,6 +45,7 @@ def grade(session: EvaluationSession) -> GradingResult:
     """Run the cases of the request's mode until one fails."""
     with session.code.opened(session):
         result = _grade(session)
+        session.attribute_lack_of_memory(result)
         session.code.after(session, result)
         return result
 
@@ -294,9 +295,8 @@ def _compare(
     more_s = (PAIRS_LEAST - 1) * timed.seconds
     theirs = WorkloadTimer(rival.session, timer.workload)
     left = len(timed.workloads) - len(rival.ratios)
-    ours = _budget(timed.deadline, left, more_s)
-    paired = PairedTimer(timer, theirs)
-    measured, found = paired.measure(ours, _budget(rival.deadline, left, more_s), report)
+    ours, its = (_budget(each.deadline, left, more_s) for each in (timed, rival))
+    measured, found = PairedTimer(timer, theirs).measure(ours, its, report)
     timed.deadline = Deadline(timer.deadline.end - more_s)
     rival.deadline = Deadline(theirs.deadline.end - more_s)
     if isinstance(found, VerdictError):

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from runners.contract.evaluation import EvaluationRequest, Isolation, Progress, Timing
+from runners.contract.evaluation import CaseStatus, EvaluationRequest, Isolation, Progress, Timing
 from runners.contract.files import EvaluationFile
 from runners.contract.launch import Compiled, LaunchNumbers
 from runners.contract.task import TaskDefinition, Workload
@@ -31,12 +31,14 @@ from runners.harness.verdicts import (
     OutOfTimeError,
     VerdictError,
     as_task_error,
+    release_locals,
 )
 
 PUBLIC_NONCE = b"public"
 """The key of public seeds, which can be computed without a secret."""
 SLOWED_MOST = 500
 """The most samples of an evaluation that may be discarded for the same slowdown reason."""
+LITTLE_MEMORY_LEFT = "the kernel left too little of the GPU's memory for the task's code"
 SLOWER = 1.5
 """How many times as long as the task's own code takes is too long because of the output.
 
@@ -135,10 +137,9 @@ class EvaluationSession:
         ran out of the GPU's memory while candidates held nearly all of it. A `timed_out` for which
         the task's own code used most of the time says so.
         """
-        out_of_memory = isinstance(error.__cause__, torch.OutOfMemoryError)
-        if self.on_gpu and out_of_memory and buffers.is_held_by_others():
-            message = "the kernel left too little of the GPU's memory for the task's code"
-            return VerdictError(Verdict.MEMORY_EXCEEDED, message)
+        lacked = self.on_gpu and isinstance(error.__cause__, torch.OutOfMemoryError)
+        if lacked and buffers.is_held_by_others():
+            return VerdictError(Verdict.MEMORY_EXCEEDED, LITTLE_MEMORY_LEFT)
         slow_s = self._duration_s("slow checks")
         used = self._duration_s("run", "build") + slow_s
         if isinstance(error, OutOfTimeError) and 4 * used > self.request.left_s:
@@ -149,6 +150,24 @@ class EvaluationSession:
             shares = f"the kernel took {used:.1f} s, inputs, reference and checks {task_s:.1f} s"
             return VerdictError(Verdict.TIMED_OUT, f"{error.message} ({shares})")
         return error
+
+    def attribute_lack_of_memory(self, result: GradingResult) -> None:
+        """Blame the submission if the task's code has enough memory without any candidate.
+
+        To be called when none exists any more.
+        """
+        task = self.request.task
+        if not self.on_gpu or not isinstance(result.cause, torch.OutOfMemoryError):
+            return
+        release_locals(result.cause)
+        failed = next(
+            (each.spec for each in result.cases if each.status is CaseStatus.FAILED), None
+        )
+        torch.cuda.empty_cache()
+        for workload in (*task.tests, *task.benchmarks):
+            if workload.spec == failed and self.code.works(workload, public_seed(task, workload)):
+                result.replace_error(VerdictError(Verdict.MEMORY_EXCEEDED, LITTLE_MEMORY_LEFT))
+                return
 
     def record_sandbox(self, layers: tuple[str, ...], missing: dict[str, str]) -> None:
         """Record which sandbox layers the submission ran in, and which were missing."""
@@ -293,6 +312,10 @@ class TaskCode(ABC):
     def usual_check_s(self, data: object) -> float:  # noqa: ARG002
         """Return how many seconds a check of this input's output should take; inf if unknown."""
         return math.inf
+
+    def works(self, workload: Workload, seed: int) -> bool:  # noqa: ARG002
+        """Whether all of the task's code works for this case now; False if that is not known."""
+        return False
 
     def attributing(
         self,

@@ -32,6 +32,7 @@ from runners.harness.verdicts import (
     OutOfTimeError,
     VerdictError,
     as_task_error,
+    file_at_fault,
     release_locals,
     words_of,
 )
@@ -138,6 +139,15 @@ class KernelTask(TaskCode):
         return self._checked_s.get(spec, guess_s)
 
     @override
+    def works(self, workload: Workload, seed: int) -> bool:
+        """Whether the task's code generates, computes and checks an answer of its own now."""
+        try:
+            data = self.generate(workload, seed)
+            return self._reference is not None and self._checks_reference(data, Exception())
+        except VerdictError:
+            return False
+
+    @override
     def reference_source(self, request: EvaluationRequest) -> str | None:
         """Return a submission that imports `ref_kernel`; None if the request is for one already."""
         if self._reference is None or not spec_of(request.task.lang).is_python:
@@ -232,7 +242,7 @@ class KernelTask(TaskCode):
             more = limit + held - data_bytes()
             with nullcontext() if limit < 0 else syscalls.memory_limited(more):
                 _reason(self._check(data, output))
-        elif _is_fault(error) and Path(_file_at_fault(error)).is_relative_to(self._folder):
+        elif _is_fault(error) and Path(file_at_fault(error)).is_relative_to(self._folder):
             raise error
 
 
@@ -251,14 +261,6 @@ def _is_fault(error: BaseException) -> bool:
     enclosing = frames[-1].f_code.co_freevars if frames else ()
     unbound = isinstance(error, UnboundLocalError) or getattr(error, "name", None) in enclosing
     return isinstance(error, _FAULTS) and not unbound
-
-
-def _file_at_fault(error: BaseException) -> str:
-    """Return the file that raised an exception, or that a SyntaxError is about; "" if unknown."""
-    if isinstance(error, SyntaxError):
-        return error.filename or ""
-    frames = traceback.extract_tb(error.__traceback__)
-    return frames[-1].filename if frames else ""
 
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:

@@ -62,8 +62,8 @@ def test_a_time_that_is_too_noisy_to_be_ranked_says_what_that_means() -> None:
     (note,) = _notes(noisy)
     assert note == (
         "size: 1024: too noisy here: varies by 23%, and a rank needs 15% or less. The result is "
-        "kept and is no failure, but is not ranked; submit again, best when the runner's machine is "
-        "less busy"
+        "kept and is no failure, but is not ranked; submit again, best when the runner's machine "
+        "is less busy"
     )
 
 

@@ -4,7 +4,9 @@ from types import SimpleNamespace
 from typing import cast
 from unittest.mock import MagicMock
 
+import psutil
 import pytest
+import torch
 
 from bot.domain.status import disclosed
 from runners.contract.evaluation import (
@@ -468,3 +470,39 @@ def test_a_build_that_fails_in_a_later_round_tells_nothing_of_the_rounds_before(
     seen = disclosed(found)
     assert seen.message == "build_failed at benchmark 1 of the ranked run"
     assert not seen.log
+
+
+HUNGRY = SORT.replace(
+    "def ref_kernel(data):",
+    """failures = iter(FAILURES)
+def ref_kernel(data):
+    if len(data[0]) == 20 and next(failures, False):
+        raise torch.OutOfMemoryError("CUDA out of memory")""",
+)
+
+
+@pytest.mark.parametrize(
+    ("failures", "verdict"),
+    [("[True]", Verdict.MEMORY_EXCEEDED), ("[True] * 9", Verdict.TASK_ERROR)],
+    ids=["beside candidates alone", "always"],
+)
+def test_task_code_without_memory_is_tried_again_without_candidates(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, failures: str, verdict: Verdict
+) -> None:
+    task = make_sort_task(HUNGRY.replace("FAILURES", failures), tests=TWO)
+    session, alive = sit(make_judging(SORTED, task=task)), list[int]()
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (90, 100))
+    attribute = EvaluationSession.attribute_lack_of_memory
+
+    def attributed(session: EvaluationSession, result: GradingResult) -> None:
+        alive.append(len(psutil.Process(session.template.pid).children()))
+        monkeypatch.setattr(session, "on_gpu", True)
+        attribute(session, result)
+
+    monkeypatch.setattr(EvaluationSession, "attribute_lack_of_memory", attributed)
+    result = grade(session)
+
+    assert (result.verdict, result.stage, alive) == (verdict, Stage.TEST, [0])
+    passed, failed = result.cases
+    assert (passed.status, failed.status) == (CaseStatus.PASSED, CaseStatus.FAILED)
+    assert failed.message == result.message
