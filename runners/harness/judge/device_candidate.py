@@ -210,8 +210,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
         self.buffers.flush_cache()
 
     def _reveal(self) -> None:
+        self.host_input.reveal()  # takes long, and the GPU could compute with the rest meanwhile
         self.buffers.reveal()
-        self.host_input.reveal()
 
     def _complete(self) -> None:
         self.buffers.complete()

@@ -285,6 +285,8 @@ def interval_of(rounds: list[Round]) -> Interval:
     bound = fmean(each.bound for each in rounds)
     noise = 0.0 if _on_gpu(rounds) else _noise(rounds)
     resolution_ns = max(FLOOR_NS, _published_resolution(rounds) + noise)
+    if _on_gpu(rounds):  # a slow round does not make up for one that is too fast
+        bound = min(bound, *(each.bound + 3 * each.error for each in rounds))
     if bound < -resolution_ns:
         raise VerdictError(
             Verdict.TIMING_REJECTED,

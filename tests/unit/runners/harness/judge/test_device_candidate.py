@@ -380,7 +380,7 @@ def test_the_host_part_of_an_output_is_copied_before_the_window_closes(
     exchange = play(None, operation, expected=wanted, last=last)
     candidate.host = 7.0  # what comes later does not exist
 
-    assert candidate.steps == ["open", "reveal", "reveal host", "take"]
+    assert candidate.steps == ["open", "reveal host", "reveal", "take"]
     if operation is Operation.RUN:
         found = device_seat.fetch(exchange.reply, wanted, Deadline.after(10))
         value: Any = restore(told, lambda node: torch.full(node.shape, 5.0))
@@ -510,7 +510,7 @@ def test_an_output_without_elements_lies_nowhere(
 
     play(described(address=0, **empty), expected=place(0, **empty))
 
-    assert (candidate.poisoned, candidate.steps) == (set(), ["open", "reveal", "reveal host"])
+    assert (candidate.poisoned, candidate.steps) == (set(), ["open", "reveal host", "reveal"])
 
 
 def test_only_the_claim_of_the_last_frame_of_a_call_ahead_is_used(
@@ -831,7 +831,7 @@ def test_a_host_tensor_without_elements_holds_nobody_up(play: Play, candidate: C
     assert not play(landed(POOL_AT), value=torch.zeros(0)).late
 
     assert candidate.orders[0].ahead
-    assert candidate.steps == ["open", "reveal", "reveal host"]
+    assert candidate.steps == ["open", "reveal host", "reveal"]
 
 
 @pytest.mark.parametrize("operation", [Operation.RUN, Operation.TOUCH])
@@ -841,7 +841,7 @@ def test_what_lies_on_the_host_is_revealed_in_the_window_of_trusted_calls_as_wel
     play(landed(POOL_AT), operation, value=torch.zeros(3))
     play(landed(POOL_AT), operation, value=5)
 
-    assert candidate.steps == ["open", "reveal", "reveal host"] * 2
+    assert candidate.steps == ["open", "reveal host", "reveal"] * 2
 
 
 def test_the_calibration_is_ahead_of_any_input_so_that_nobody_gains_by_waiting_less_than_it(
@@ -860,7 +860,7 @@ def test_whatever_ends_a_call_lets_go_of_its_window(play: Play, candidate: Candi
     with pytest.raises(KeyboardInterrupt):
         play(landed(0))
 
-    assert candidate.steps == ["open", "reveal", "reveal host", "killed", "abort"]
+    assert candidate.steps == ["open", "reveal host", "reveal", "killed", "abort"]
 
 
 def test_an_input_that_outgrew_its_memory_is_the_tasks_fault(

@@ -404,6 +404,15 @@ def test_a_bound_below_minus_its_resolution_never_passes(
     assert measurement(rounds(0.1 * MS - 500.0), StopReason.PRECISE).time_ns <= FLOOR_NS
 
 
+def test_a_slow_round_does_not_make_up_for_one_that_is_too_fast() -> None:
+    """The mean of the bounds is 23 us, and that of the times no less than 1 us each is 14."""
+    windows = [0.1 * MS + bound * 1e3 for bound in (-30, 50, 50)]
+    rounds = [make_round(window=each, claim=14e3, claimed=True) for each in windows]
+
+    with pytest.raises(VerdictError, match=r"came 30\.00 µs sooner"):
+        interval_of(rounds)
+
+
 def test_telling_an_answer_counts_into_the_value_and_into_the_resolution() -> None:
     rounds = [make_round(window=0.4 * MS) for _ in range(3)]
     for each in rounds:
