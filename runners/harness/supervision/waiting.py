@@ -19,6 +19,7 @@ from pathlib import Path
 
 from runners.harness.sandbox.process_limits import group_cpu_ns
 from runners.harness.supervision.process import CandidateProcess
+from runners.process_tree import newest_process
 
 CORES = frozenset(os.sched_getaffinity(0))
 _CORES_MOST = 16
@@ -78,12 +79,14 @@ class Preparation:
 
     It is that of the candidate and of its living descendants, without what stopping these takes,
     and what the harness's group has used beyond that and beyond this process. The group also
-    counts descendants that have ended, but late.
+    counts descendants that have ended, but late, and other processes of the harness: some of it is
+    left out if no process or thread has begun or ended.
     """
 
     def __init__(self, candidate: CandidateProcess) -> None:
         self.candidate = candidate
         self.used_before = candidate.used_at
+        self.newest = newest_process()
         self.begin = self._sample()
 
     def used_ns(self) -> int:
@@ -93,7 +96,9 @@ class Preparation:
         living = self._used_by_living()
         worked = sum(max(0, used - _RESUMED_NS) for used in living)
         others = group - own - judge - sum(living)
-        return own + max(worked, sum(living) - _COUNTED_LATE_NS) + max(0, others - _COUNTED_LATE_NS)
+        ended = newest_process() != self.newest or self.used_before.keys() - self.candidate.used_at
+        left_out = 0 if ended else _COUNTED_LATE_NS
+        return own + max(worked, sum(living) - _COUNTED_LATE_NS) + max(0, others - left_out)
 
     def _used_by_living(self) -> list[int]:
         """Return the CPU time since the creation of each descendant that is alive."""

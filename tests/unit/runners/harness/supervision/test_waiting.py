@@ -167,26 +167,36 @@ def test_a_thread_that_has_ended_is_no_error(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("samples", "used"),
+    ("samples", "begun", "ended", "used"),
     [
-        ([(100, 1000, 10), (160, 1090, 40)], 60 + 70_000),  # nobody else
-        ([(100, 1000, 10), (160, 1_610_090, 40)], 1_309_060 - 40_000),  # a child that has ended
-        ([(100, 0, 10), (160, 0, 40)], 60 + 70_000),  # without a group
+        ([(100, 1000, 10), (160, 1090, 40)], 0, 0, 60 + 70_000),  # nobody else
+        ([(100, 1000, 10), (160, 421_090, 40)], 0, 0, 90_060),  # another process
+        ([(100, 1000, 10), (160, 421_090, 40)], 1, 0, 390_060),  # a new child, ended
+        ([(100, 1000, 10), (160, 421_090, 40)], 0, 1, 390_060),  # an old child, ended
+        ([(100, 0, 10), (160, 0, 40)], 1, 1, 60 + 70_000),  # without a group
     ],
 )
 def test_preparing_takes_the_cpu_time_of_descendants_too(
-    monkeypatch: pytest.MonkeyPatch, samples: list[tuple[int, int, int]], used: int
+    monkeypatch: pytest.MonkeyPatch,
+    samples: list[tuple[int, int, int]],
+    begun: int,
+    ended: int,
+    used: int,
 ) -> None:
     """A child cleared the memory of the next output while the main process waited for it."""
     own, group, judge = (iter(each) for each in zip(*samples, strict=True))
+    newest = iter((7, 7 + begun))
     monkeypatch.setattr(waiting, "group_cpu_ns", lambda: next(group) or None)
+    monkeypatch.setattr(waiting, "newest_process", lambda: next(newest))
     monkeypatch.setattr(time, "process_time_ns", lambda: next(judge))
     monkeypatch.setattr(waiting, "_COUNTED_LATE_NS", 300_000)
 
     used_at = {1: 5, 2: 70, 3: 9}
     candidate: Any = SimpleNamespace(pid=1, used_at=used_at, cpu_ns=lambda: next(own))
     preparation = waiting.Preparation(candidate)
-    candidate.used_at = {1: 500, 2: 100_070, 4: 10_000}  # one has ended, and one has begun
+    candidate.used_at = {1: 500, 2: 100_070, 3: 9}
+    if ended:
+        del candidate.used_at[3]
     assert preparation.used_ns() == used
 
 
