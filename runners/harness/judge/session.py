@@ -116,14 +116,12 @@ class EvaluationSession:
 
     @contextmanager
     def charging_slow_check(self, data: object) -> Iterator[None]:
-        """Count a check as the submission's time, as far as its output made the check slow."""
+        """Count a check that ends as the submission's time, as far as its output made it slow."""
         usual_s, begin = self.code.usual_check_s(data), time.perf_counter()
-        try:
-            yield
-        finally:
-            spent_s = time.perf_counter() - begin
-            if spent_s > SLOWER * usual_s:
-                self._add_duration("slow checks", spent_s - usual_s)
+        yield
+        spent_s = time.perf_counter() - begin
+        if spent_s > SLOWER * usual_s:
+            self._add_duration("slow checks", spent_s - usual_s)
 
     def checking(self) -> AbstractContextManager[None]:
         """Return a context in which an answer is checked, and which the server ends if it must."""

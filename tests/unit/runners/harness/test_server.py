@@ -339,7 +339,7 @@ def test_the_task_is_not_blamed_for_a_check_that_ends_for_the_references_output(
         "    right =", "    while float(output[0]) == 1.0: pass\n    right ="
     )
     source = SORTED.replace("return torch.sort(data[0]).values", "return torch.ones_like(data[0])")
-    task = make_sort_task(dividing, test_timeout=1)
+    task = make_sort_task(dividing, test_timeout=3)
 
     _, lines = ask(make_judging(source, task=task).model_dump_json().encode() + b"\n")
 
@@ -370,7 +370,8 @@ def test_a_verdict_stands_if_the_alarm_comes_while_its_candidate_is_being_killed
     _, lines = ask(request.model_dump_json().encode() + b"\n")
 
     answer = lines[-1]["evaluation"]
-    assert (answer["verdict"], answer["message"]) == ("timed_out", "the time limit passed")
+    assert answer["verdict"] == "timed_out"
+    assert answer["message"].startswith("the time limit passed")
 
 
 def test_an_attempt_after_others_has_only_the_time_that_they_left(ask: Ask) -> None:
