@@ -242,9 +242,18 @@ def keep_freed_memory(most: int = 1 << 30, ready: int = 0) -> None:
         _LIBC.free(ctypes.c_void_p(ctypes.memset(block, 1, ready)))
 
 
-def release_freed_memory() -> None:
-    """Return the freed memory that this process keeps to the system, as far as possible."""
-    _LIBC.malloc_trim(ctypes.c_size_t(0))
+@contextmanager
+def large_blocks_returned() -> Iterator[None]:
+    """Let the C library return large blocks that the block of code frees, and keep later ones.
+
+    Freed memory within its heap stays mapped, and no limit would count its reuse.
+    """
+    _LIBC.mallopt(_M_MMAP_THRESHOLD, 1 << 20)
+    try:
+        yield
+    finally:
+        keep_freed_memory()
+        _LIBC.malloc_trim(ctypes.c_size_t(0))
 
 
 @contextmanager
