@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from runners.harness.judge import cpu_caches
 from runners.harness.judge.session import PUBLIC_NONCE, EvaluationSession, candidate_files
 from runners.harness.judge.task_code import KernelTask
 from runners.harness.protocol.builds import Builds
+from runners.harness.sandbox import syscalls
 from runners.harness.sandbox.syscalls import adopt_orphans
 from runners.harness.supervision.template import TemplateProcess, pack_files
 from runners.harness.toolchains import ncu
@@ -35,6 +37,12 @@ Sit = Callable[[EvaluationRequest], EvaluationSession]
 def _candidate_is_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is run, never imported, save by its own test: what is forked must find it so."""
     monkeypatch.delitem(sys.modules, "runners.harness.candidate.program", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _memory_is_allocated_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge's settings of the C library would stay in this process for all later tests."""
+    monkeypatch.setattr(syscalls, "large_blocks_returned", nullcontext)
 
 
 @pytest.fixture
