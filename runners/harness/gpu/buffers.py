@@ -94,7 +94,9 @@ def _lines_of(memory: torch.Tensor) -> torch.Tensor:
 SPARE = 64 << 20
 """Bytes for outputs in addition to twice the input, if no reference defines the output's size."""
 POOL_SPARE = 128 << 20
-"""Bytes of pool beyond four times the output."""
+"""Bytes of pool beyond the multiple of the output."""
+POOL_OUTPUTS = (4, 2, 1)
+"""How many outputs a pool holds, without those of trains: as many of these as memory allows."""
 PLACE_TENSORS_MOST = 4
 """The most tensors of an output in a train, because one frame describes all outputs."""
 PLACE_MOST = 64 << 20
@@ -223,8 +225,9 @@ def pool_size(output_bytes: int, places: int) -> int:
     larger than them, because torch requests segments of up to 20 MiB even for small tensors, and
     the kernel allocates scratch memory too.
     """
-    size = aligned((4 + places) * output_bytes + POOL_SPARE)
-    return size if size < torch.cuda.mem_get_info()[0] // 8 else 0
+    most = torch.cuda.mem_get_info()[0] // 8
+    sizes = (aligned((each + places) * output_bytes + POOL_SPARE) for each in POOL_OUTPUTS)
+    return next((size for size in sizes if size < most), 0)
 
 
 def max_spares() -> int:

@@ -19,6 +19,10 @@ RELEASED, DONE = 0, 256
 """Byte offsets in the shared words: the judge writes `RELEASED` when the input is there, the
 candidate writes `DONE` when its work is done. Each is on its own cache line."""
 
+FROZEN_S = 0.25
+"""Seconds for which a candidate is frozen while its queued call runs. A call that takes longer may
+need work of the CPU, and is not queued ahead again."""
+
 
 @dataclass(frozen=True, slots=True)
 class WindowActions:
@@ -94,7 +98,13 @@ class HandoverCall:
     """One call of a `Handover`, with the judge's actions."""
 
     def __init__(
-        self, handover: Handover, patience_s: float, steps: WindowActions, withheld: bytes = b""
+        self,
+        handover: Handover,
+        patience_s: float,
+        steps: WindowActions,
+        *,
+        withheld: bytes = b"",
+        frozen_s: float = 0.0,
     ) -> None:
         handover.turn += 1
         self.handover = handover
@@ -105,7 +115,7 @@ class HandoverCall:
         self.stage = steps.stage
         self.has_host_part = steps.take is not None
         """Whether the window waits for the host part of the output."""
-        self.frozen = False
+        self.frozen_s = frozen_s
         self.first: CandidateReply | None = None
 
     def queued(self, first: CandidateReply | None) -> None:
@@ -230,12 +240,12 @@ class TrainCall:
     """One train: many calls in one exchange with the candidate."""
 
     has_host_part = False
-    frozen = True
     withheld = b""
 
     def __init__(self, windows: TrainWindows, patience_s: float, actions: TrainActions) -> None:
         self.windows = windows
         self.patience_s = patience_s
+        self.frozen_s = len(actions.places) * FROZEN_S
         self.actions = actions
         self.stage = actions.stage
         self.first_turn = windows.handover.turn + 1

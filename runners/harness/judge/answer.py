@@ -231,7 +231,7 @@ class Answer:
 
     def _capture_ns(self, times: CaptureTimes) -> float:
         rooms = () if self.room is None else on_device(self.room)
-        return times.total(room.reach for room in rooms if room.reach)
+        return times.total([room.reach for room in rooms if room.reach])
 
     @property
     def further_capture_ns(self) -> float:

@@ -182,7 +182,10 @@ class DeviceCandidate(host_candidate.HostCandidate):
         )
         patience = PATIENCE_S if order.ahead else deadline.remaining
         frame, withheld = self._encoded(order, self.usual if touches else self._known)
-        call = handover.HandoverCall(self.handover, patience, steps, withheld)
+        frozen_s = handover.FROZEN_S if order.ahead else 0.0
+        call = handover.HandoverCall(
+            self.handover, patience, steps, withheld=withheld, frozen_s=frozen_s
+        )
         with ended_on_failure(self.handle.end, self.handover.abort):
             exchange = self.handle.call_on_device(frame, deadline, call)
         if not touches:

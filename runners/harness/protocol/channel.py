@@ -307,8 +307,7 @@ class Exchange:
     least_waited_ns: int = 0
     """The least time that they waited for cores in any call with the same request."""
     late: bool = False
-    """On a GPU: whether the call was not queued in time. Its window then contains launches, and the
-    judge did not know where its output is."""
+    """On a GPU: whether the call was not queued in time, or needed the CPU after it was queued."""
     in_rooms: bool = False
     """On a GPU: whether the output is in its rooms, where the judge reads a late call's too."""
 
@@ -320,8 +319,9 @@ class DeviceCall(Protocol):
     """Seconds to wait for the candidate to queue its work before the input is released."""
     has_host_part: bool
     """Whether the last frame has a part of the output; the window then closes after that frame."""
-    frozen: bool
-    """Whether the candidate is frozen from its first frame until the window has closed."""
+    frozen_s: float
+    """For how many seconds the candidate is frozen after its first frame if the window does not
+    close earlier; zero if it is not frozen."""
     withheld: bytes
     """The frame with the input's scalars, which is sent when the input is shown; empty if none."""
 

@@ -177,7 +177,7 @@ class CandidateHandle:
             call.stage()
             first = self._until(lambda: False, Deadline.after(call.patience_s), deadline, WATCH_S)
             reply = self._checked_reply(first) if first else None
-            if frozen := call.frozen and first is not None:
+            if first and call.frozen_s:
                 self.process.freeze()
             call.queued(reply)
             call.release()
@@ -186,20 +186,26 @@ class CandidateHandle:
                 self.orders.sendall(call.withheld)
             if first is None:
                 self._checked_reply(self._await_frame(deadline))
-            last = None if call.has_host_part else self._until(call.over, deadline, deadline)
-            if frozen:
-                if last and self.process.frozen:  # trusted code is not, and may answer at once
-                    raise VerdictError(Verdict.DISALLOWED, ANSWERED_EARLY)
-                self.process.resume()
+            last = self._run_frozen(call, deadline) if first else None
+            late = not first or (self.process.frozen and not call.over())
+            self.process.resume()
+            if not last and not call.has_host_part:
+                last = self._until(call.over, deadline, deadline)
             reply = self._checked_reply(last or self._await_frame(deadline))
             if call.has_host_part:
                 call.take(reply)
             self._confirm(call.over, Deadline.after(LATE_S), deadline)
             self.process.freeze()
             self._enforce(deadline)
-            return channel.Exchange(
-                call.window_ns(), reply, host_part_ns=call.host_part_ns(), late=first is None
-            )
+            host_part_ns = call.host_part_ns()
+            return channel.Exchange(call.window_ns(), reply, host_part_ns=host_part_ns, late=late)
+
+    def _run_frozen(self, call: channel.DeviceCall, deadline: Deadline) -> bytes | None:
+        """Wait while the candidate is frozen; trusted code is not, and may answer meanwhile."""
+        last = self._until(call.over, Deadline.after(call.frozen_s), deadline)
+        if last and self.process.frozen:
+            raise VerdictError(Verdict.DISALLOWED, ANSWERED_EARLY)
+        return last
 
     def _until(
         self, done: Callable[[], bool], patience: Deadline, deadline: Deadline, wait_s: float = 0.0

@@ -100,7 +100,7 @@ class TrainRunner:
             exchange = handle.call_on_device(channel.encode(order), deadline, call)
         for place in self.places:
             place.withheld.restore()
-        if call.late:
+        if exchange.late:
             return None
         if operation is channel.Operation.RUN:
             self.candidate.buffers.check_free_memory()

@@ -114,6 +114,14 @@ def test_a_pool_holds_four_outputs_and_what_torch_takes_beside_them(
     assert pool_size(2 * MIB, 32) == 72 * MIB + POOL_SPARE
 
 
+def test_a_pool_for_large_outputs_holds_fewer_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    free(monkeypatch, 8 << 30)
+
+    assert pool_size(224 * MIB, 0) == 2 * 224 * MIB + POOL_SPARE
+    assert pool_size(800 * MIB, 0) == 800 * MIB + POOL_SPARE
+    assert pool_size(900 * MIB, 0) == 0
+
+
 def test_where_room_is_scarce_there_is_no_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -10,6 +10,7 @@ import torch
 from runners.harness.gpu import handover
 from runners.harness.gpu.handover import (
     DONE,
+    FROZEN_S,
     RELEASED,
     Handover,
     HandoverCall,
@@ -285,7 +286,7 @@ def test_each_call_of_a_train_gets_its_input_after_the_output_before_it_was_capt
     assert queue == expected
     assert windows.start.value == 2  # type: ignore[attr-defined]
     assert not call.late
-    assert (call.frozen, call.has_host_part, call.host_part_ns()) == (True, False, 0.0)
+    assert (call.frozen_s, call.has_host_part, call.host_part_ns()) == (2 * FROZEN_S, False, 0.0)
 
 
 def test_a_train_that_was_not_queued_in_time_runs_without_windows(

@@ -15,7 +15,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.gpu import buffers
 from runners.harness.gpu.buffers import LINE_BYTES, Buffers, Withheld
-from runners.harness.gpu.handover import HandoverCall
+from runners.harness.gpu.handover import FROZEN_S, HandoverCall
 from runners.harness.judge import device_candidate, host_candidate
 from runners.harness.judge.answer import POISONS, TENSORS_MOST, Answer, Place
 from runners.harness.judge.capture_times import CaptureTimes
@@ -120,6 +120,7 @@ class Candidate:
         self.work: Callable[[], None] = lambda: None
         self.orders: list[CandidateRequest] = []
         self.patience: list[float] = []
+        self.frozen_s: list[float] = []
         self.in_window: list[bytes] = []
         self.steps: list[str] = []
         self.staged = 0
@@ -136,6 +137,7 @@ class Candidate:
     def call_on_device(self, order: bytes, deadline: Deadline, turn: HandoverCall) -> Exchange:
         self.orders.append(CandidateRequest.model_validate_json(order))
         self.patience.append(turn.patience_s)
+        self.frozen_s.append(turn.frozen_s)
         self.in_window.append(turn.withheld)
         self.staged_before.append(self.staged)
         turn.stage()
@@ -621,7 +623,7 @@ WIDE = 1 << 16
 """Room for outputs that take whole pages."""
 
 
-LINE = CaptureTimes((10, 20), (1.0, 3.0))
+LINE = CaptureTimes((10, 20), ((1.0, 3.0),))
 """Copies of so many bytes take so many nanoseconds."""
 
 
@@ -810,6 +812,7 @@ def test_of_a_late_call_nothing_is_known(
 
     assert exchange.late
     assert candidate.patience[-1] == PATIENCE_S
+    assert candidate.frozen_s[-1] == FROZEN_S
     assert candidate.poisoned == set()
     assert device_seat.answer.captured.eq(OLD).all()
     with pytest.raises(VerdictError, match="described no output"):
@@ -825,6 +828,7 @@ def test_a_kernel_cannot_be_called_ahead_of_an_input_with_a_part_on_the_host(
     assert not play(landed(POOL_AT), value=torch.zeros(3)).late
     assert [order.ahead for order in candidate.orders] == [False, False]
     assert min(candidate.patience) > 9
+    assert candidate.frozen_s == [0.0, 0.0]
 
 
 def test_a_host_tensor_without_elements_holds_nobody_up(play: Play, candidate: Candidate) -> None:

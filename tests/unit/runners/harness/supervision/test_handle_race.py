@@ -90,7 +90,7 @@ class Crossing:
         self.patience_s = PATIENCE_S
         self.begin = self.end = 0
         self.first: list[CandidateReply | None] = []
-        self.has_host_part = self.frozen = False
+        self.has_host_part, self.frozen_s = False, 0.0
         self.taken: list[CandidateReply] = []
         self.withheld = b""
         self.opens: Iterator[bool] = iter(())
@@ -600,7 +600,7 @@ class FrozenCrossing(Crossing):
 
     def __init__(self, words: Words, handle: CandidateHandle) -> None:
         super().__init__(words)
-        self.frozen = self.ends = True
+        self.frozen_s, self.ends = 60.0, True
         self.handle = handle
         self.was_frozen: list[bool] = []
         self.is_over: Iterator[bool] = iter(())
@@ -633,6 +633,20 @@ def test_while_a_train_runs_its_candidate_is_frozen(start: Start) -> None:
     assert not exchange.late
     assert exchange.reply.output == ScalarNode(value=1)
     assert handle.process.frozen
+
+
+def test_a_call_that_needs_the_cpu_is_late_and_ends_after_its_candidate_runs_again(
+    start: Start,
+) -> None:
+    started = start(answer)
+    turn = Crossing(started[1])
+    turn.frozen_s = 0.05
+
+    exchange = race(started, turn=turn)
+
+    assert exchange.late
+    assert exchange.window_ns > 0.05e9
+    assert exchange.reply.output == ScalarNode(value=1)
 
 
 def test_a_late_train_runs_on_without_a_window(start: Start) -> None:

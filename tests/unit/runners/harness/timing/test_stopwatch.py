@@ -1,4 +1,5 @@
 import dataclasses
+import math
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator
 from contextlib import nullcontext
@@ -15,8 +16,10 @@ from runners.harness.judge import host_candidate
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.protocol.channel import Exchange, Operation
 from runners.harness.protocol.values import ScalarNode
+from runners.harness.supervision import process
 from runners.harness.supervision.process import CandidateProcess
 from runners.harness.timing import calls, clocks, stop_rule, trains
+from runners.harness.timing import rounds as timed_rounds
 from runners.harness.timing import stopwatch as timing
 from runners.harness.timing.calls import WARM_UPS
 from runners.harness.timing.clocks import HONEST_NS
@@ -429,6 +432,15 @@ def test_where_calls_go_on_being_late_all_are_made_anew_by_the_judges_own_clock(
 KEPT, LEFT_OUT, CALIBRATED = "k", "l", "c"
 
 
+@pytest.fixture
+def calm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no call be repeated because other tests run at the same time."""
+    monkeypatch.setattr(process, "RESTING_NS", math.inf)
+    for name in ("DISTURBED_NS", "WAITED_NS"):
+        monkeypatch.setattr(timed_rounds, name, math.inf)
+
+
+@pytest.mark.usefixtures("calm")
 @pytest.mark.parametrize(
     ("late", "steps"),
     [
@@ -502,6 +514,7 @@ class Standing:
         self.after[pid].append((operation, still))
 
 
+@pytest.mark.usefixtures("calm")
 @pytest.mark.parametrize("on_gpu", [True, False])
 def test_whoever_holds_no_submitted_code_runs_on_between_its_orders_on_a_gpu_alone(
     *, sit: Sit, monkeypatch: pytest.MonkeyPatch, on_gpu: bool

@@ -47,6 +47,7 @@ class Handle:
     def __init__(self) -> None:
         self.orders: list[CandidateRequest] = []
         self.late = False
+        self.thawed = False
         self.outputs = tuple(ScalarNode(value=number) for number in range(CALLS))
         self.claims: tuple[float, ...] | None = (1.0, 2.0, 3.0)
         self.ended = False
@@ -65,7 +66,9 @@ class Handle:
                 place.reveal()
                 place.complete()
                 place.capture()
-        return Exchange(0.0, done.model_copy(update={"claims_ns": self.claims}))
+        return Exchange(
+            0.0, done.model_copy(update={"claims_ns": self.claims}), late=self.late or self.thawed
+        )
 
 
 class Driver:
@@ -191,6 +194,11 @@ def test_the_standins_input_is_staged_once_and_its_outputs_are_in_their_rooms(
     driver.handle.claims = (1.0, 1.0, 1.0)
     assert mine.run(Operation.RUN, [5] * 3, EXPECTED, DEADLINE, stamped=True)
     assert [what for what, _ in driver.done].count("stage") == 2 * CALLS
+
+
+def test_a_train_that_needs_the_cpu_tells_nothing(driver: Driver) -> None:
+    driver.handle.thawed = True
+    assert track(driver).run(Operation.RUN, [5] * 3, EXPECTED, DEADLINE, stamped=False) is None
 
 
 def test_a_late_train_tells_nothing_and_nothing_of_it_is_checked(driver: Driver) -> None:
