@@ -74,7 +74,7 @@ class CaptureTimes:
         if not sizes:
             return 0.0
         place = min(max(1, bisect_left(COUNTS, len(sizes))), len(self.times_ns) - 1)
-        if len(sizes) == 1 or place == 0:
+        if place == 0:
             return len(sizes) * self._of(self.times_ns[0], fmean(sizes))
         low, high = COUNTS[place - 1], COUNTS[place]
         low_ns, high_ns = (

@@ -317,13 +317,13 @@ def verify(
         except OutOfTimeError as error:
             raise VerdictError(Verdict.TIMED_OUT, READ_OUT_OF_TIME) from error
         check = partial(session.code.mismatch, data, output, expected)
-        with limited, session.charging_slow_check(data):
+        with limited, session.timing_check(data):
             if _may_check_apart(session) and may_take_long(output, data, expected):
                 wrong = run_in_child(check, max(0.0, deadline.remaining) + CHECK_S)
             else:
                 wrong = check()
-        if wrong:
-            raise VerdictError(Verdict.WRONG_ANSWER, wrong)
+            if wrong:
+                raise VerdictError(Verdict.WRONG_ANSWER, wrong)
 
 
 def _may_check_apart(session: EvaluationSession) -> bool:

@@ -115,11 +115,15 @@ class EvaluationSession:
         return sum(self.durations_s.get(step, 0.0) for step in steps)
 
     @contextmanager
-    def charging_slow_check(self, data: object) -> Iterator[None]:
-        """Count a check that ends as the submission's time, as far as its output made it slow."""
+    def timing_check(self, data: object) -> Iterator[None]:
+        """Record how long the check of a right output takes.
+
+        As far as the output made it slow, it counts as the submission's time.
+        """
         usual_s, begin = self.code.usual_check_s(data), time.perf_counter()
         yield
         spent_s = time.perf_counter() - begin
+        self.code.record_check(data, spent_s)
         if spent_s > SLOWER * usual_s:
             self._add_duration("slow checks", spent_s - usual_s)
 
@@ -310,6 +314,12 @@ class TaskCode(ABC):
     def usual_check_s(self, data: object) -> float:  # noqa: ARG002
         """Return how many seconds a check of this input's output should take; inf if unknown."""
         return math.inf
+
+    def record_check(self, data: object, seconds: float) -> None:  # noqa: B027 - not all need it
+        """Record how long the check of a right output for this input took.
+
+        The least time counts, because a submission can make the check of its output slower.
+        """
 
     def works(self, workload: Workload, seed: int) -> bool:  # noqa: ARG002
         """Whether all of the task's code works for this case now; False if that is not known."""

@@ -9,8 +9,8 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -95,8 +95,10 @@ class KernelTask(TaskCode):
         if self._reference is None:
             return None
         reference, first = self._reference, not self._reference_s and id(data) in self._generated
-        with self._recorded(self._reference_s, data):
-            structure = structure_of("ref_kernel", lambda: reference(values.clone(data)))
+        begin, spec = time.monotonic(), self._spec_of(data)
+        structure = structure_of("ref_kernel", lambda: reference(values.clone(data)))
+        spent_s = time.monotonic() - begin
+        self._reference_s[spec] = min(self._reference_s.get(spec, math.inf), spent_s)
         if first:
             self._check_ahead(data)
         return structure
@@ -113,11 +115,10 @@ class KernelTask(TaskCode):
         if shape:
             return shape
         begin, (limit, _) = time.monotonic(), resource.getrlimit(resource.RLIMIT_DATA)
-        recorded = self._recorded(self._checked_s, data)
 
         def check() -> str | None:
             try:  # without the second context torch checks no index of a sparse tensor
-                with recorded, _checked_indices():
+                with _checked_indices():
                     return _reason(self._check(data, output))
             except OutOfTimeError as error:  # the alarm at the end of the time
                 self._attribute_delay(data, error, time.monotonic() - begin)
@@ -139,6 +140,11 @@ class KernelTask(TaskCode):
         return self._checked_s.get(spec, guess_s)
 
     @override
+    def record_check(self, data: object, seconds: float) -> None:
+        spec = self._spec_of(data)
+        self._checked_s[spec] = min(self._checked_s.get(spec, math.inf), seconds)
+
+    @override
     def works(self, workload: Workload, seed: int) -> bool:
         """Whether the task's code generates, computes and checks an answer of its own now."""
         try:
@@ -154,17 +160,6 @@ class KernelTask(TaskCode):
             return None
         seen = "reference.py" in request.task.shared_files
         return None if seen else REFERENCE_KERNEL.format("ref_kernel")
-
-    @contextmanager
-    def _recorded(self, seconds: dict[str, float], data: object) -> Iterator[None]:
-        """Record how long the block takes for the input's workload at least, unless it raises.
-
-        It is the least time because a submission can make a check of its output take longer.
-        """
-        begin = time.monotonic()
-        yield
-        spec = self._spec_of(data)
-        seconds[spec] = min(seconds.get(spec, math.inf), time.monotonic() - begin)
 
     def _spec_of(self, data: object) -> str:
         workload, _ = self._generated.get(id(data), (None, 0))

@@ -1,7 +1,9 @@
+import math
 import os
 import select
 import signal
 import threading
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -29,6 +31,7 @@ def _no_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ROOM = lay_out(INPUT)
+UNSORTED = "def custom_kernel(data):\n    return data[0]\n"
 WRITING = """
 import torch
 def custom_kernel(data):
@@ -50,7 +53,7 @@ def checked(sit: Sit, source: str, data: object = INPUT, *, mutates_inputs: bool
 
 def test_a_wrong_output_is_refused_with_the_tasks_own_words(sit: Sit) -> None:
     with pytest.raises(VerdictError, match="mismatch") as ruling:
-        checked(sit, "def custom_kernel(data):\n    return data[0]\n")
+        checked(sit, UNSORTED)
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
 
@@ -184,6 +187,23 @@ def test_a_check_much_slower_than_usual_counts_as_the_submissions_time(
         verify(candidate, INPUT, reply, None, deadline=limit)
 
     assert 0 < session.durations_s["slow checks"] < session.durations_s["check"]
+
+
+@pytest.mark.parametrize("source", [SORTED, UNSORTED])
+@pytest.mark.parametrize("in_child", [True, False])
+def test_the_check_of_a_right_output_tells_how_long_one_takes(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, source: str, *, in_child: bool
+) -> None:
+    monkeypatch.setattr(host_candidate, "may_take_long", lambda *_: in_child)
+    limit, session = Deadline.after(10), sit(make_judging(source))
+    with fresh_candidate(session, ROOM, None) as candidate:
+        candidate.build(limit)
+        reply = candidate.call(Operation.RUN, INPUT, None, limit).reply
+        with nullcontext() if source == SORTED else pytest.raises(VerdictError, match="mismatch"):
+            verify(candidate, INPUT, reply, None, deadline=limit)
+
+    usual_s = session.code.usual_check_s(INPUT)
+    assert 0 < usual_s < 10 if source == SORTED else usual_s == math.inf
 
 
 TWICE = """

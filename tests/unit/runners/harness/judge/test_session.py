@@ -118,7 +118,7 @@ def test_a_check_that_the_output_makes_slow_is_the_submissions_time(
     monkeypatch.setattr(session_module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     monkeypatch.setattr(session.code, "usual_check_s", lambda _: usual_s)
 
-    with session.charging_slow_check(object()):
+    with session.timing_check(object()):
         pass
 
     assert session.durations_s.get("slow checks", 0.0) == counted_s
