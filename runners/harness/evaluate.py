@@ -30,6 +30,7 @@ from runners.harness.supervision.template import TemplateProcess, pack_files
 from runners.harness.verdicts import (
     CHECK_OUT_OF_TIME,
     GradingResult,
+    RivalBrokeContextError,
     VerdictError,
     without_own_frames,
 )
@@ -70,7 +71,7 @@ def evaluate(
                 isolation=isolation,
             )
             grade = grader.grade(_watched(session, begin, watch))
-    except VerdictError as error:
+    except (VerdictError, RivalBrokeContextError) as error:
         grade = _failed(Stage.PREPARE, error)
     finally:
         os.close(files_fd)
@@ -78,9 +79,13 @@ def evaluate(
     return _evaluation_of(request, grade, session, isolation=isolation, begin=begin)
 
 
-def _failed(stage: Stage, error: VerdictError, *, rival: bool = False) -> GradingResult:
+def _failed(
+    stage: Stage, error: VerdictError | RivalBrokeContextError, *, rival: bool = False
+) -> GradingResult:
     """Return the result for a failure of the submission or, if it is the rival's, of that alone."""
     grade = GradingResult()
+    if isinstance(error, RivalBrokeContextError):
+        error, rival = error.error, True
     if rival:
         grade.comparison = Comparison(rival_verdict=error.verdict, rival_detail=error.message)
     else:

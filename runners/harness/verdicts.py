@@ -57,6 +57,14 @@ class OutOfTimeError(VerdictError):
     """The time of the whole evaluation ended while the task's own code was running."""
 
 
+class RivalBrokeContextError(Exception):
+    """An output of the rival broke the judge's CUDA context, which ends the evaluation."""
+
+    def __init__(self, error: VerdictError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 class MachineError(Exception):
     """The machine, not the submission, prevents a correct evaluation."""
 

@@ -209,6 +209,7 @@ ATTACKS = (
     "copies_left_running",
     "power_limit",
     "trains_liar",
+    "indices_beyond_later",
 )
 """Hostile kernels of the corpus that could change the time or the answer of the other one."""
 

@@ -166,6 +166,7 @@
       },
       series: [{ label: data.x, value: data.names.length ? (_, at) => data.names[at] ?? "" : "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...data.series.map(line)],
       axes: axes(data),
+      padding: [null, 28, null, null], // room for half of the last time
       hooks: {
         setCursor: [(plot) => plot.root.classList.toggle("idle", !data.runs && plot.cursor.left < 0)],
         setScale: [() => unpick()],

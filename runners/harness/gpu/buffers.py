@@ -35,7 +35,8 @@ class Withheld:
     that time no kernel of a candidate can run, but a copy engine can. A candidate could copy a
     small input to the host and compute the output there before it is released. Some unpredictable
     lines therefore hold the contents of other lines until the flush is done. The low bits of their
-    numbers are also randomized, because exchanging lines alone would not change a sum.
+    numbers are also randomized, because exchanging lines alone would not change a sum. A line that
+    is withheld alone holds random bytes.
     """
 
     def __init__(self, staging: torch.Tensor) -> None:
@@ -57,10 +58,10 @@ class Withheld:
             return
         limit = MAX_LINES // len(nodes)
         self._set_lines(torch.cat([self._choose_lines(each, limit) for each in nodes], dim=1))
-        noise = torch.randint(1 << 62, self.correct.shape, device=self.staging.device)
-        plausible = self.correct.roll(1, 0) ^ (noise & self.masks)
-        alone = len(self.indices) == 1
-        self.staging.index_copy_(0, self.indices, ~self.correct if alone else plausible)
+        wrong = torch.randint(1 << 62, self.correct.shape, device=self.staging.device)
+        if len(self.indices) > 1:
+            wrong = self.correct.roll(1, 0) ^ (wrong & self.masks)
+        self.staging.index_copy_(0, self.indices, wrong)
 
     def _choose_lines(self, node: values.TensorNode, limit: int) -> torch.Tensor:
         """Return two rows: random lines of a tensor, each once, and the mask of each."""

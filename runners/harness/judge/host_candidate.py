@@ -13,6 +13,7 @@ from runners.contract.evaluation import Limits
 from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
+from runners.harness.gpu.memory import broken_by
 from runners.harness.judge.checks import (
     ACROSS_INPUTS,
     changes_in,
@@ -31,7 +32,12 @@ from runners.harness.protocol.arena import Arena, Plan, places_of, repeats_memor
 from runners.harness.sandbox.syscalls import memory_limited
 from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.supervision.process import ProcessGoneError, UnreadableError
-from runners.harness.verdicts import OutOfTimeError, VerdictError, error_of_exit
+from runners.harness.verdicts import (
+    OutOfTimeError,
+    RivalBrokeContextError,
+    VerdictError,
+    error_of_exit,
+)
 
 CORES = len(os.sched_getaffinity(0))
 """How many threads can run at once."""
@@ -323,7 +329,14 @@ def verify(
             else:
                 wrong = check()
             if wrong:
-                raise VerdictError(Verdict.WRONG_ANSWER, wrong)
+                raise _error_of(session, wrong)
+
+
+def _error_of(session: EvaluationSession, wrong: str) -> Exception:
+    """Return the error for a wrong output; the rival's may have broken the judge's CUDA context."""
+    error = VerdictError(Verdict.WRONG_ANSWER, wrong)
+    broken = session.is_rival and session.on_gpu and broken_by()
+    return RivalBrokeContextError(error) if broken else error
 
 
 def _may_check_apart(session: EvaluationSession) -> bool:

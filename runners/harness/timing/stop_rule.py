@@ -102,4 +102,7 @@ class StopRule:
         if self.request.mode is not Mode.RANKED:
             return None
         floor = floor_ns(self.request.task, self.workload, self.request.gpu)
-        return clocks.below_floor(clocks.interval_of(rounds).centre, floor)
+        value = clocks.interval_of(rounds).centre
+        if clocks.publishes_claims(rounds):  # ranks use the judge's value, whatever is claimed
+            value = min(value, clocks.combined_bound(rounds) + clocks.device_resolution(rounds))
+        return clocks.below_floor(value, floor)

@@ -235,13 +235,15 @@ class ShortCalls:
         """Whether a kernel with these single calls, which were queued ahead, is timed by trains.
 
         They also limit what its trains tell, because only their windows end with all of its work.
+        That of a late call tells nothing.
         """
         if self.current is None:
             return False
-        windows = [each.window_ns - median(result.own_overheads) for each in calls]
+        in_time = [each for each in calls if not each.late]
+        windows = [each.window_ns - median(result.own_overheads) for each in in_time]
         self.current.times.least = min(windows) - HIDDEN_NS
         self.current.times.most = max(windows) + HIDDEN_NS
-        return self.fits(min(each.reply.claimed_ns for each in calls))
+        return self.fits(min(each.reply.claimed_ns for each in in_time))
 
     def comparable(self, rounds: list[Round]) -> list[Round]:
         """Return the rounds that count; with trains, those of single calls queued ahead do not."""

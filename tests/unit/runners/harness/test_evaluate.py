@@ -3,6 +3,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 import pytest
 
@@ -23,7 +24,8 @@ from runners.harness.judge.session import PUBLIC_NONCE
 from runners.harness.relay import CheckWatch
 from runners.harness.supervision import handle
 from runners.harness.supervision.template import TemplateProcess
-from runners.harness.verdicts import VerdictError
+from runners.harness.timing.pairs import PairedTimer
+from runners.harness.verdicts import RivalBrokeContextError, VerdictError
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.doubles.kernelbot import make_plain_task
 from tests.doubles.program import make_program_task
@@ -340,6 +342,23 @@ def test_a_rivals_answer_whose_check_does_not_end_only_fails_the_rival(
     assert len(compared) == len(rivals) > 2
     assert {each.rival_verdict for each in compared} == {Verdict.TIMED_OUT}
     assert read(request.task, rivals[-1]) is Reading.RIVAL_FAILED
+
+
+def test_a_rival_that_breaks_the_judges_context_ends_the_evaluation_at_its_own_cost(
+    template: TemplateProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> NoReturn:
+        raise RivalBrokeContextError(VerdictError(Verdict.WRONG_ANSWER, "an index"))
+
+    monkeypatch.setattr(PairedTimer, "measure", broken)
+    request = make_judging(SORTED, Mode.RANKED, rival=SORTED)
+
+    found = evaluate(request, template, OPEN, lambda _: None)
+
+    assert (found.verdict, found.cases) == (Verdict.PASSED, ())
+    assert found.comparison is not None
+    assert found.comparison.rival_verdict is Verdict.WRONG_ANSWER
+    assert read(request.task, found) is Reading.RIVAL_FAILED
 
 
 def test_after_failed_attempts_such_a_check_is_not_the_submissions_fault(

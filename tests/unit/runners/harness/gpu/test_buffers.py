@@ -7,9 +7,11 @@ from runners.contract.verdict import Verdict
 from runners.harness.gpu import buffers, memory
 from runners.harness.gpu.buffers import (
     CONTEXT_BYTES,
+    LINE_BYTES,
     POOL_SPARE,
     SPARE,
     Buffers,
+    Withheld,
     aligned,
     device_bytes,
     max_parallel_candidates,
@@ -20,7 +22,7 @@ from runners.harness.gpu.buffers import (
 )
 from runners.harness.gpu.memory import SEGMENT_BYTES, DriverError
 from runners.harness.protocol.arena import Layout, Plan
-from runners.harness.protocol.values import Node, ScalarNode, describe
+from runners.harness.protocol.values import Node, ScalarNode, TensorNode, describe
 from runners.harness.verdicts import VerdictError
 
 MIB = 1 << 20
@@ -102,6 +104,18 @@ def test_a_structure_reaches_to_the_end_of_its_last_tensor_on_the_device() -> No
     assert device_bytes(laid_out(5, 7)) == 2 * 4096 + 7
     assert device_bytes(laid_out(5, 7, device="cpu")) == device_bytes(ScalarNode(value=1)) == 0
     assert len(on_device(laid_out(5, 7))) == 2
+
+
+def test_a_line_that_is_withheld_alone_holds_random_bytes() -> None:
+    staging = torch.zeros(LINE_BYTES, dtype=torch.uint8)
+    withheld, seen = Withheld(staging), list[bytes]()
+    for _ in range(3):
+        withheld.take([TensorNode(dtype="float32", shape=(32,), stride=(1,), offset=0)])
+        seen.append(bytes(staging.tolist()))
+        withheld.restore()
+
+    assert len({*seen, bytes(LINE_BYTES), bytes([255]) * LINE_BYTES}) == 5
+    assert not staging.any()
 
 
 def test_a_pool_holds_four_outputs_and_what_torch_takes_beside_them(

@@ -17,7 +17,7 @@ from runners.harness.judge.pool import fresh_candidate
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.channel import Operation
 from runners.harness.relay import CheckWatch
-from runners.harness.verdicts import OutOfTimeError, VerdictError
+from runners.harness.verdicts import OutOfTimeError, RivalBrokeContextError, VerdictError
 from tests.doubles.judging import SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 
@@ -204,6 +204,25 @@ def test_the_check_of_a_right_output_tells_how_long_one_takes(
 
     usual_s = session.code.usual_check_s(INPUT)
     assert 0 < usual_s < 10 if source == SORTED else usual_s == math.inf
+
+
+@pytest.mark.parametrize("is_rival", [True, False])
+@pytest.mark.parametrize("reason", [None, "device-side assert triggered"])
+def test_an_output_of_the_rival_that_breaks_the_judges_context_ends_the_evaluation(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, reason: str | None, *, is_rival: bool
+) -> None:
+    """The submission was told an internal error."""
+    monkeypatch.setattr(host_candidate, "broken_by", lambda: reason)
+    limit, session = Deadline.after(10), sit(make_judging(UNSORTED))
+    session.is_rival = is_rival
+    with fresh_candidate(session, ROOM, None) as candidate:
+        candidate.build(limit)
+        reply = candidate.call(Operation.RUN, INPUT, None, limit).reply
+        session.on_gpu = True
+        kind = RivalBrokeContextError if is_rival and reason else VerdictError
+        with pytest.raises(kind, match="mismatch"):
+            verify(candidate, INPUT, reply, None, deadline=limit)
+        session.on_gpu = False
 
 
 TWICE = """

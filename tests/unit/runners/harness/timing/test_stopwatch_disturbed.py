@@ -35,6 +35,7 @@ from runners.harness.timing.stopwatch import (
 from runners.harness.verdicts import MachineError, VerdictError
 from tests.doubles.judging import make_sort_task
 from tests.unit.runners.harness.conftest import Sit
+from tests.unit.runners.harness.timed import MS, make_round
 from tests.unit.runners.harness.watches import (
     CALM_NS,
     candidates_on_cpu,
@@ -383,6 +384,20 @@ def seen_ns(time_ns: float, *, claimed: bool) -> Round:
         own_overheads=[CALM_NS] * 5,
         claimed=claimed,
     )
+
+
+def test_a_claim_does_not_hide_from_an_audit_that_the_judges_value_cannot_be_reached(
+    sit: Sit,
+) -> None:
+    task = make_sort_task(bytes="335000000 + 0*size")
+    stopwatch = watch(sit, mode=Mode.RANKED, on_gpu=True, task=task, gpu="H100")
+    windows = make_round(0.15 * MS, claim=0.1 * MS, claimed=True)
+
+    found = stopwatch.stop_rule.audit([windows, windows])
+
+    assert found is not None
+    assert found.verdict is Verdict.AUDIT
+    assert "is less than the 100.00 µs" in found.message
 
 
 LEAST_NS = 100_000.0

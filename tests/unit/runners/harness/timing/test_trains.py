@@ -402,6 +402,22 @@ def test_single_calls_limit_what_trains_may_say(monkeypatch: pytest.MonkeyPatch)
     assert mine.current.times.most == 112_000.0 - 100_000.0 + HIDDEN_NS
 
 
+def test_a_late_rehearsal_does_not_limit_what_trains_may_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A submission that wrote `DONE` ahead lifted the limit by 300 us."""
+    mine = trained(monkeypatch)
+    calls = [
+        Exchange(window, CandidateReply(status=Status.DONE, claimed_ns=claim), late=late)
+        for window, claim, late in ((9.0, 1.0, True), (5e9, 1.0, True), (110_000.0, 2e4, False))
+    ]
+
+    assert not mine.fits_rehearsal(calls, make_round(own_overheads=100_000.0))
+    assert mine.current is not None
+    assert mine.current.times.least == 10_000.0 - HIDDEN_NS
+    assert mine.current.times.most == 10_000.0 + HIDDEN_NS
+
+
 def test_a_disturbed_window_after_trains_is_repeated_as_for_single_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
