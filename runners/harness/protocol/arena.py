@@ -16,6 +16,8 @@ from runners.harness.protocol import values
 
 ALIGNMENT = 4096
 """Bytes; every tensor starts on its own page, so that alignment never differs between runs."""
+GAPS_MOST = 2
+"""An output that takes more than this many times the memory of its elements has wide gaps."""
 _MEMORY_FILE = re.compile(rb"(?m)^(\w+)-\w+ \S+ (\w+) \S+ (\d+) +(?:/memfd:|\[anon_shmem:)")
 """A mapping of a memory file, also with a name from PR_SET_VMA: address, offset and inode."""
 _FILE = re.compile(
@@ -30,6 +32,29 @@ def reach(value: torch.Tensor) -> int:
         return 0
     steps = ((n - 1) * s for n, s in zip(value.shape, value.stride(), strict=True))
     return (1 + sum(steps)) * value.element_size()
+
+
+def apart(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor or, if its elements share memory or are far apart, a copy of it.
+
+    A check that writes to such a tensor changes several elements at once, and wide gaps take long
+    to compare. The copy is not contiguous either, because a task may require contiguous memory.
+    """
+    last, shared = 0, False
+    for stride, extent in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if extent != 1:
+            shared = shared or stride <= last
+            last += (extent - 1) * stride
+    count = tensor.numel()
+    if tensor.is_contiguous() or not (shared or last >= GAPS_MOST * count):
+        return tensor
+    *rows, width = tensor.shape
+    if count > width:
+        copied = torch.empty((*rows, width + 1), dtype=tensor.dtype)[..., :-1]
+    else:
+        copied = torch.empty((*rows, width, 2), dtype=tensor.dtype)[..., 0]
+    values.bits(copied).copy_(values.bits(tensor))
+    return copied
 
 
 class SeparateSpans:

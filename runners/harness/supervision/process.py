@@ -12,7 +12,8 @@ from pathlib import Path
 
 import torch
 
-from runners.harness.protocol.values import DTYPES, TensorNode, bits
+from runners.harness.protocol.arena import apart
+from runners.harness.protocol.values import DTYPES, TensorNode
 from runners.harness.sandbox.charged_memory import MAPS_MOST
 from runners.harness.sandbox.process_limits import kill_tree
 from runners.harness.sandbox.syscalls import read_memory
@@ -28,9 +29,6 @@ from runners.process_tree import (
 )
 
 _EVENTS, _STOPPED = os.WSTOPPED | os.WCONTINUED, frozenset("TtZX")
-GAPS_MOST = 2
-"""An output that takes more than this many times the memory of its elements is copied without gaps,
-which take long to compare. Others keep their strides: a task may require contiguous memory."""
 PIECE = 64 << 20
 """The bytes of an output that are copied between two checks of the deadline."""
 STOP_S = 2.0
@@ -266,8 +264,7 @@ class CandidateProcess:
         except RuntimeError as error:  # an empty tensor may still have an impossible shape
             raise UnreadableError(f"the output cannot be laid out: {error}") from error
         self._copy(flat, node.address, check)
-        wide = node.span > GAPS_MOST * node.numel
-        return bits(shown).contiguous().view(dtype) if wide else shown
+        return apart(shown)
 
     def _copy(self, flat: torch.Tensor, address: int, check: Callable[[], object]) -> None:
         done, length = 0, flat.nbytes

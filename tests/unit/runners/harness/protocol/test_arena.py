@@ -12,6 +12,7 @@ from runners.harness.protocol.arena import (
     Arena,
     Plan,
     SeparateSpans,
+    apart,
     compact_description,
     covering,
     lay_out,
@@ -146,6 +147,47 @@ def test_the_room_for_a_value_has_no_gaps_and_no_element_twice() -> None:
 
     assert [(each.shape, each.stride) for each in room] == [((4, 8), (8, 1)), ((4, 4), (4, 1))]
     assert room[1].offset == 2 * ALIGNMENT
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.arange(24.0).reshape(3, 8),
+        torch.arange(24.0).reshape(3, 8).T,
+        torch.arange(24.0).reshape(3, 8)[:, :4],
+        torch.arange(1.0, 25).reshape(1, 2, 3, 4).to(memory_format=torch.channels_last),
+        torch.empty(0, 4).expand(2, 0, 4),
+        torch.tensor(3.0),
+        torch.arange(5.0).expand(1, 5),
+    ],
+)
+def test_elements_that_are_apart_and_near_stay_where_they_are(tensor: torch.Tensor) -> None:
+    assert apart(tensor) is tensor
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.arange(24.0).reshape(3, 8)[:, :2],
+        torch.arange(24.0)[::4],
+        torch.arange(24.0)[::8].reshape(3, 1),
+        torch.arange(5.0).expand(4, 5),
+        torch.arange(5.0).unfold(0, 2, 1),
+        torch.arange(4.0).as_strided((2, 2), (1, 1)),
+        torch.ones(1).to(torch.float8_e5m2).expand(3),
+    ],
+)
+def test_elements_that_share_memory_or_are_far_apart_are_copied(tensor: torch.Tensor) -> None:
+    found = apart(tensor)
+
+    assert found.tolist() == tensor.tolist()
+    assert not found.is_contiguous()
+    assert found.untyped_storage().nbytes() <= 2 * tensor.numel() * tensor.itemsize
+    for number, element in enumerate(bits(found).reshape(-1)):
+        assert element.item() == bits(tensor).reshape(-1)[number].item()
+    bits(found).zero_()
+    bits(found)[(0,) * found.dim()] = 1
+    assert bits(found).count_nonzero() == 1
 
 
 def test_spans_that_overlap_another_are_not_added() -> None:
