@@ -72,8 +72,8 @@ class TensorNode(Wire):
 
     @property
     def copy_bytes(self) -> int:
-        """The most bytes of a copy: gaps are copied too, and shared elements once per use."""
-        return max(self.span, self.numel) * self.itemsize
+        """The most bytes of a copy: gaps are copied too, and shared elements twice per use."""
+        return max(self.span, self.numel * (1 + (self.span < self.numel))) * self.itemsize
 
     @property
     def numel(self) -> int:

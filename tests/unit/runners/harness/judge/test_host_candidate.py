@@ -188,8 +188,8 @@ def test_a_description_of_nothing_is_a_wrong_answer(sit: Sit, output: Node, word
 def test_many_outputs_together_may_not_exceed_the_memory_limit(sit: Sit) -> None:
     session = sit(make_judging(limits=Limits(memory=64 << 20)))
     with fresh_candidate(session, ROOM, None) as candidate:
-        wide = TensorNode(dtype="uint8", shape=(40 << 20,), stride=(0,), address=candidate.base)
-        assert described(candidate, wide).numel() == 40 << 20
+        wide = TensorNode(dtype="uint8", shape=(20 << 20,), stride=(0,), address=candidate.base)
+        assert described(candidate, wide).numel() == 20 << 20
 
         both = SequenceNode(kind="list", items=(wide, wide))
         with pytest.raises(VerdictError, match="larger than the memory limit"):

@@ -228,7 +228,7 @@ def test_a_copy_takes_room_for_gaps_and_for_what_is_shown_twice() -> None:
 
     assert isinstance(gaps, TensorNode)
     assert isinstance(twice, TensorNode)
-    assert (gaps.copy_bytes, twice.copy_bytes) == (88, 200)
+    assert (gaps.copy_bytes, twice.copy_bytes) == (88, 400)
 
 
 def test_a_clone_shares_nothing_and_keeps_strides() -> None:
