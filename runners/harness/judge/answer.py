@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from runners.contract.verdict import Verdict
+from runners.harness.gpu import buffers as layout
 from runners.harness.gpu.buffers import Buffers, Withheld, device_bytes, on_device, replan
 from runners.harness.gpu.memory import typed_view
 from runners.harness.judge.capture_times import CaptureTimes
@@ -33,6 +34,9 @@ very large number. An output that was not written is wrong, also if NaN is right
 TENSORS_MOST = 256
 """The most tensors of an output on a GPU. The judge queues three operations for each while its
 stream waits, and beyond about 1,000 queued operations the driver blocks."""
+AGAIN_LEAST, AGAIN = 1 << 20, 256
+"""Of each tensor with at least so many bytes, so many lines are poisoned again after the flush:
+poisoning a large output takes long, and the begin of it could be overwritten meanwhile."""
 _WITH_USUAL_POISONS = "float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn_x2", "float8_e8m0fnu"
 """Floating types in which one of them is a number that an output may well have."""
 
@@ -92,6 +96,8 @@ class Answer:
         """Whether the candidate is told the rooms."""
         self.hidden: tuple[int, int] | None = None
         """The poison of all memory for outputs; None if only the output's memory is poisoned."""
+        self.lines: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+        """What is poisoned again: all lines of a tensor, which of them, and their bytes."""
         self.taken: list[torch.Tensor] = []
         """The judge's copies of this output's host tensors."""
         self.capture_times: CaptureTimes | None = None
@@ -109,7 +115,7 @@ class Answer:
         if expected is not None and not told:
             expected = ordered_like(expected, replan(sorted_by_key(expected)))
         self.wanted = self.hidden = None
-        self.taken = []
+        self.taken, self.lines = [], []
         self.room = None if expected is None else values.replaced(expected, self._in_output_part)
         end = self.output_at + self.captured.numel()
         if self.room is not None and device_bytes(self.room) > end:
@@ -180,6 +186,8 @@ class Answer:
         """
         self.wanted = places
         self.poison()
+        self.lines = [*self._chosen_lines()]
+        self.poison_again()
 
     def poison(self) -> None:
         """Queue the poisoning of these places before the window opens; earlier writes are lost.
@@ -188,7 +196,8 @@ class Answer:
         no end of it tells them.
         """
         places = [place for place, _ in self._places_and_rooms()]
-        self.hidden = None if self.told or not places else _hidden_poisons()
+        if not self.told and places:
+            self.hidden = self.hidden or _hidden_poisons()
         if self.hidden:
             whole = self.buffers.memory.bytes[self.output_at :][: self.captured.numel()]
             whole.view(torch.int16).fill_(int.from_bytes(self.hidden, "little", signed=True))
@@ -199,6 +208,25 @@ class Answer:
             poisons = self.hidden or poisons_of(place)
             elements.fill_(poisons[0])
             elements[1::2].fill_(poisons[1])
+
+    def _chosen_lines(self) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+        """Choose random lines of large outputs, but not of one in an input, whose bytes count."""
+        random, size = torch.Generator().manual_seed(secrets.randbits(63)), layout.LINE_BYTES
+        for place, _ in self._places_and_rooms():
+            begin, count = place.offset or 0, place.reach // size
+            within = self.output_at - self.buffers.output_at <= begin < self.output_at
+            if place.reach >= AGAIN_LEAST and not within:
+                whole = self.buffers.memory.bytes[begin : begin + count * size].view(count, size)
+                numbers = torch.randint(count, (AGAIN,), generator=random).to(whole.device)
+                line = torch.empty(size, dtype=torch.uint8, device=whole.device)
+                elements = line if self.hidden else line.view(-1, place.itemsize)
+                elements[0::2], elements[1::2] = self.hidden or poisons_of(place)
+                yield whole, numbers, line.expand(AGAIN, size)
+
+    def poison_again(self) -> None:
+        """Queue the poisoning of the chosen lines, immediately before the candidate's release."""
+        for whole, numbers, lines in self.lines:
+            whole.index_copy_(0, numbers, lines)
 
     def _pairs(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Yield the judge's copy and the shared memory of every output on the GPU, as bytes."""

@@ -217,6 +217,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
         self.buffers.reveal()
 
     def _complete(self) -> None:
+        self.answer.poison_again()
         self.buffers.complete()
         self.host_input.complete()
 

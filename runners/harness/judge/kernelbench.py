@@ -15,6 +15,7 @@ from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.build.kernel_calls import Guess, first_accepted, guesses, required_tensors
 from runners.harness.build.loading import FUNCTION, PRECISIONS, pack_weights
+from runners.harness.judge import new_memory
 from runners.harness.judge.checks import first_place
 from runners.harness.judge.session import TaskCode, structure_of
 from runners.harness.judge.task_code import (
@@ -26,7 +27,7 @@ from runners.harness.judge.task_code import (
 )
 from runners.harness.protocol import arena
 from runners.harness.protocol.values import Node, clone, leaves
-from runners.harness.sandbox.syscalls import lift_memory_limit, new_memory_zeroed
+from runners.harness.sandbox.syscalls import lift_memory_limit
 from runners.harness.verdicts import OutOfTimeError, VerdictError, as_task_error
 
 TOLERANCES = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 1e-2}
@@ -63,7 +64,7 @@ class KernelBenchTask(TaskCode):
         """
         precision = _precision(workload)
         model_data = self._data_of_model(_weights_seed(workload), precision)
-        with new_memory_zeroed():
+        with new_memory.filled():
             inputs = as_task_error("get_inputs", lambda: self._inputs(seed, PRECISIONS[precision]))
         return {**model_data, "inputs": inputs}
 

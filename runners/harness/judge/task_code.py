@@ -21,6 +21,7 @@ from typing_extensions import override
 from runners.contract.evaluation import EvaluationRequest
 from runners.contract.task import REFERENCE_KERNEL, Workload
 from runners.contract.verdict import Verdict
+from runners.harness.judge import new_memory
 from runners.harness.judge.checks import difference
 from runners.harness.judge.session import SLOWER, TaskCode, structure_of
 from runners.harness.protocol import arena, values
@@ -84,7 +85,7 @@ class KernelTask(TaskCode):
         args = dict(workload.args)
         if self._takes_seed:
             args["seed"] = seed
-        with syscalls.new_memory_zeroed():
+        with new_memory.filled():
             data = as_task_error("generate_input", lambda: self._generate(**args))
         self._generated[id(data)] = workload, seed
         return data

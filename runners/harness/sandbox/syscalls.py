@@ -257,12 +257,9 @@ def large_blocks_returned() -> Iterator[None]:
 
 
 @contextmanager
-def new_memory_zeroed() -> Iterator[None]:
-    """Let the C library fill what it allocates in this block with zeros (mallopt(3), M_PERTURB).
-
-    An uninitialised input would otherwise show what the judge held there, such as the reference.
-    """
-    _LIBC.mallopt(_M_PERTURB, 0xFF)  # new memory gets the complement of this byte
+def new_memory_filled(byte: int) -> Iterator[None]:
+    """Let the C library fill what it allocates in this block with a byte (M_PERTURB)."""
+    _LIBC.mallopt(_M_PERTURB, byte ^ 0xFF)  # new memory gets the complement of this byte
     try:
         yield
     finally:

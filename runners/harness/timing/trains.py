@@ -155,11 +155,11 @@ class TrainRunner:
                 place.answer.poison()
                 here.copy_(place.staging)
 
-            return PlaceActions(
-                reveal=reveal,
-                complete=lambda: place.withheld.reveal(here),
-                capture=place.answer.capture,
-            )
+            def complete() -> None:
+                place.answer.poison_again()
+                place.withheld.reveal(here)
+
+            return PlaceActions(reveal=reveal, complete=complete, capture=place.answer.capture)
 
         def queued(first: channel.CandidateReply) -> None:
             self.outputs = first.outputs or ()

@@ -16,7 +16,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.gpu import buffers
 from runners.harness.gpu.buffers import LINE_BYTES, Buffers, Withheld
 from runners.harness.gpu.handover import FROZEN_S, HandoverCall
-from runners.harness.judge import device_candidate, host_candidate
+from runners.harness.judge import answer, device_candidate, host_candidate
 from runners.harness.judge.answer import POISONS, TENSORS_MOST, Answer, Place
 from runners.harness.judge.capture_times import CaptureTimes
 from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate
@@ -649,6 +649,49 @@ def wide_seat(
     device_seat.answer.captured = torch.zeros(WIDE, dtype=torch.uint8)
     device_seat.told = False
     return device_seat
+
+
+@pytest.mark.parametrize(("at", "told"), [(OUTPUT_AT, True), (POOL_AT, True), (OUTPUT_AT, False)])
+def test_some_lines_of_a_large_output_are_poisoned_again_after_the_flush(
+    *,
+    play: Play,
+    wide_seat: DeviceCandidate,
+    candidate: Candidate,
+    monkeypatch: pytest.MonkeyPatch,
+    at: int,
+    told: bool,
+) -> None:
+    """A copy engine, or a kernel in its own time slice, wrote zeros behind the first poison."""
+    monkeypatch.setattr(answer, "AGAIN_LEAST", 1 << 15)
+    count = WIDE // 8
+    monkeypatch.setattr(wide_seat.buffers, "reveal", candidate.memory[at : at + 4 * count].zero_)
+    wide_seat.told = told
+    expected = place(0, shape=(count,), stride=(1,))
+    found_at = landed(at, shape=(count,), stride=(1,))
+
+    exchange = play(found_at, expected=expected, last=found_at)
+
+    found: Any = wide_seat.fetch(exchange.reply, expected, Deadline.after(10))
+    wrong = (found != 0).view(-1, 32)  # numbers of a line
+    assert torch.equal(wrong.any(1), wrong.all(1))
+    assert 0 < wrong.any(1).sum() <= answer.AGAIN
+
+
+def test_an_output_in_an_input_is_not_poisoned_again(
+    play: Play,
+    wide_seat: DeviceCandidate,
+    candidate: Candidate,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(answer, "AGAIN_LEAST", 1)
+    wide_seat.told = True
+    monkeypatch.setattr(wide_seat.buffers, "reveal", candidate.memory[:OUTPUT_AT].zero_)
+    monkeypatch.setattr(wide_seat.buffers, "complete", lambda: None)
+    inside = landed(0, shape=(256,), stride=(1,))
+
+    exchange = play(inside, expected=place(0, shape=(256,), stride=(1,)), last=inside)
+
+    assert not wide_seat.fetch(exchange.reply, inside, Deadline.after(10)).any()
 
 
 @pytest.mark.parametrize("ahead", [True, False])

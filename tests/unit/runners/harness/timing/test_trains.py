@@ -116,6 +116,9 @@ class Answer:
     def poison(self) -> None:
         self.driver.done.append(("poison", self.shift))
 
+    def poison_again(self) -> None:
+        self.driver.done.append(("poison again", self.shift))
+
     def expect_at(self, output: ScalarNode) -> None:
         self.driver.done.append((f"expect {output.value}", self.shift))
 
@@ -175,7 +178,7 @@ def test_every_answer_of_a_train_is_checked_in_its_place(driver: Driver) -> None
     assert driver.done == [
         *(("stage", shift) for shift in shifts()),
         *((f"expect {number}", shift) for number, shift in enumerate(shifts())),
-        *((what, shift) for shift in shifts() for what in ("poison", "capture")),
+        *((what, shift) for shift in shifts() for what in ("poison", "poison again", "capture")),
         ("memory", 0),
         *((f"verify 5 {number}", shift) for number, shift in enumerate(shifts())),
     ]
@@ -190,7 +193,9 @@ def test_the_standins_input_is_staged_once_and_its_outputs_are_in_their_rooms(
     for _ in range(2):
         assert mine.run(Operation.TOUCH, [5] * 3, EXPECTED, DEADLINE, stamped=False)
     assert [what for what, _ in driver.done].count("stage") == CALLS
-    assert {what for what, _ in driver.done} == {"stage", "expect 7", "poison", "capture"}
+    assert {what for what, _ in driver.done} == {
+        *("stage", "expect 7", "poison", "poison again", "capture"),
+    }
     driver.handle.claims = (1.0, 1.0, 1.0)
     assert mine.run(Operation.RUN, [5] * 3, EXPECTED, DEADLINE, stamped=True)
     assert [what for what, _ in driver.done].count("stage") == 2 * CALLS
