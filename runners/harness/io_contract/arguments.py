@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import math
+import secrets
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -18,8 +19,6 @@ MAX_INTEGER = 1_000_000
 """By default, the largest absolute value of a random 64-bit integer."""
 UNIFORM_HIGH = 100
 """By default, the largest integer of a uniform fill."""
-_UNWRITTEN = 0x5A
-"""The value of each byte of an integer output before a kernel writes it; a float is NaN."""
 
 
 def create_arguments(
@@ -56,12 +55,18 @@ def size_of(arguments: Sequence[io_contract.Argument]) -> int:
 
 
 def unwritten(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """A tensor of NaN or a byte pattern, which shows the elements that no kernel wrote."""
+    """A tensor of NaN or a random number, which shows the elements that no kernel wrote.
+
+    Truths alternate, because one of them is right for most of some outputs.
+    """
     tensor = torch.empty(shape, dtype=dtype, device=device)
     if dtype.is_floating_point or dtype.is_complex:
         return tensor.fill_(math.nan)
-    pattern = int.from_bytes(bytes([_UNWRITTEN]) * dtype.itemsize, "little")
-    return tensor.fill_(1 if dtype == torch.bool else pattern)
+    if dtype == torch.bool:
+        tensor.fill_(secrets.randbelow(2)).flatten()[::2].logical_not_()
+        return tensor
+    number = secrets.token_bytes(dtype.itemsize)
+    return tensor.fill_(int.from_bytes(number, "little", signed=dtype.is_signed))
 
 
 def _dtype(argument: io_contract.TensorArgument) -> torch.dtype:

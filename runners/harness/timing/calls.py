@@ -7,6 +7,7 @@ timers. If it fails, the submission is not at fault and only has no ratio to the
 submission or a busy machine leaves too little time for it, the time cannot be ranked.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -323,10 +324,12 @@ class WorkloadCalls:
     def _preceding(self) -> Iterator[None]:
         """Let a call on the CPU, and only the call, run before other processes."""
         precedence.take(wanted=self.stop_rule.may_precede)
+        begin = time.monotonic()
         try:
             yield
         finally:
             precedence.take(wanted=False)
+            self.stop_rule.preceded_s += time.monotonic() - begin
 
     def _fresh_input(self) -> Any:  # noqa: ANN401 - the task's own type
         self.index += 1

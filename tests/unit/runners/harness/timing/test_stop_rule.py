@@ -58,6 +58,14 @@ def test_timing_stops_at_a_look_with_a_narrow_interval_or_after_the_last_round(
     assert rule().reason(rounds, 0.0, AMPLE) is stop
 
 
+def test_calls_precede_others_for_twice_the_budget_however_slow_the_import_is() -> None:
+    timed = rule()
+    timed.on_cpu, timed.budget = True, Deadline.after(-100)
+    assert timed.may_precede
+    timed.preceded_s = 2 * timed.budget_s
+    assert not timed.may_precede
+
+
 @pytest.mark.parametrize("awaited", [True, False])
 def test_timing_goes_on_for_twice_the_budget_while_a_reference_is_awaited(*, awaited: bool) -> None:
     timed, rounds = rule(), [host_round()] * 3  # at a precise look they would stop

@@ -432,6 +432,16 @@ def test_where_calls_go_on_being_late_all_are_made_anew_by_the_judges_own_clock(
 KEPT, LEFT_OUT, CALIBRATED = "k", "l", "c"
 
 
+def test_only_the_time_of_calls_counts_towards_their_precedence(sit: Sit) -> None:
+    """A slow import ended the precedence of one of two submissions that are compared."""
+    stopwatch = watch(sit)
+
+    with stopwatch._preceding():
+        pass
+
+    assert 0 < stopwatch.stop_rule.preceded_s < 1
+
+
 @pytest.fixture
 def calm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no call be repeated because other tests run at the same time."""
