@@ -19,6 +19,7 @@ from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, other_session, planned
 from runners.harness.protocol import arena, channel, values
+from runners.harness.sandbox import charged_memory
 from runners.harness.verdicts import OutOfTimeError, VerdictError
 
 MAX_INPUT_BYTES = 2 << 30
@@ -61,6 +62,8 @@ class SourceProcess:
             running = self.running.get(kind)
             if running is None:
                 running = self._start(kind, public(), deadline)
+            if self.side is Side.REFERENCE:  # what a submission holds now is not the reference's
+                running.candidate.handle.unmapped_before = charged_memory.unmapped_memory()
             exchange = running.candidate.call(channel.Operation.RUN, data, running.answer, deadline)
             answer = running.candidate.fetch(exchange.reply, running.answer, deadline)
             running.candidate.handle.verify_frozen(deadline)

@@ -1,6 +1,9 @@
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+import torch
 
 from bot.web.compat.evaluation_server.requests import Request
 from bot.web.compat.evaluation_server.translate import order_of
@@ -10,6 +13,7 @@ from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.io_contract.sources import SourceProcess, attribute_to_reference, own_session
+from runners.harness.sandbox import charged_memory
 from runners.harness.verdicts import OutOfTimeError, VerdictError
 from tests.doubles.ioing import ADD, MODEL, PAIR, TRIPLE, compare, evaluate, kernel
 from tests.doubles.judging import make_judging
@@ -102,6 +106,28 @@ def test_what_has_fallen_on_public_data_is_not_tried_again_for_as_long(
             asked.request("answer", {}, Deadline.after(29), dict)
     assert limits == [pytest.approx(session.request.task.test_timeout, abs=1)]
     assert session.request.task.test_timeout < 20
+
+
+@pytest.mark.parametrize(("side", "before"), [(Side.REFERENCE, 5), (Side.CUSTOM, 1)])
+def test_kernel_memory_that_a_submission_holds_is_not_charged_to_the_reference(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, side: Side, before: int
+) -> None:
+    """A submission that held sockets just below its own limit became the task's fault."""
+    seen: list[int] = []
+    handle = SimpleNamespace(unmapped_before=1, verify_frozen=lambda _: None)
+
+    def call(*_: object) -> SimpleNamespace:
+        seen.append(handle.unmapped_before)
+        return SimpleNamespace(reply=None)
+
+    candidate = SimpleNamespace(handle=handle, call=call, fetch=lambda *_: torch.ones(1))
+    asked = SourceProcess(sit(make_judging()), side)
+    asked.running["answer"] = cast("Any", SimpleNamespace(candidate=candidate, answer=None))
+    monkeypatch.setattr(charged_memory, "unmapped_memory", lambda: 5)
+
+    asked.request("answer", {}, Deadline.after(9), dict)
+
+    assert seen == [before]
 
 
 @pytest.mark.parametrize(
