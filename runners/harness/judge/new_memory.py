@@ -1,13 +1,12 @@
 """New memory of a task's inputs shows nothing of what the judge held there."""
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from typing_extensions import override
 
 from runners.harness.sandbox import syscalls
 
@@ -37,20 +36,23 @@ def filled() -> Iterator[None]:
 class _Filling(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Fills every tensor that an operation creates uninitialized, on the CPU or a GPU."""
 
+    supports_higher_order_operators = True
+
     def __init__(self, low: int, high: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.pair = int.from_bytes((low, high), "little", signed=True)
 
-    @override
-    def __torch_dispatch__(
+    def dispatch(
         self,
-        func: Any,
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+        func: Any,  # noqa: ANN401 - an operation of torch, of a class of its own
+        _: object,
+        args: tuple[object, ...] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        """Run an operation; this is `__torch_dispatch__`, see below."""
         made = func(*args, **(kwargs or {}))
-        if func.overloadpacket in _UNINITIALIZED and made.device.type in {"cpu", "cuda"}:
+        packet = getattr(func, "overloadpacket", None)
+        if packet in _UNINITIALIZED and made.device.type in {"cpu", "cuda"}:
             self._fill(made)
         return made
 
@@ -65,3 +67,7 @@ class _Filling(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         held[: held.numel() & ~1].view(torch.int16).fill_(self.pair)
         held[held.numel() & ~1 :].fill_(self.pair & 0xFF)
+
+
+# As a method of the class, it would import torch's compiler when it is first called: some seconds.
+_Filling.__torch_dispatch__ = _Filling.dispatch  # type: ignore[method-assign]

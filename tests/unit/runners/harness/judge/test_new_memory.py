@@ -1,5 +1,7 @@
 """What a task's generator does not write shows nothing of what the judge held there."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -57,3 +59,14 @@ def test_what_is_written_stays() -> None:
     assert made[1].tolist() == [0, 1, 2, 3, 4]
     assert sparse.to_dense().equal(torch.eye(3))
     assert not torch.zeros(1 << 18).any()
+
+
+def test_it_imports_no_compiler() -> None:
+    program = """
+import sys, torch
+from runners.harness.judge import new_memory
+with new_memory.filled():
+    torch.empty(3)
+raise SystemExit("torch._dynamo" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
