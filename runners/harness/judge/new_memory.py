@@ -70,4 +70,4 @@ class _Filling(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 # As a method of the class, it would import torch's compiler when it is first called: some seconds.
-_Filling.__torch_dispatch__ = _Filling.dispatch  # type: ignore[method-assign]
+setattr(_Filling, "__torch_dispatch__", _Filling.dispatch)  # noqa: B010 - for mypy
