@@ -203,7 +203,7 @@ class KernelTask(TaskCode):
         begin = time.monotonic()
         with syscalls.large_blocks_returned():  # otherwise later checks may use them too
             if self._checks_reference(data, Exception()):
-                self._checked_s[self._spec_of(data)] = time.monotonic() - begin
+                self.record_check(data, time.monotonic() - begin)
 
     def _checks_reference(self, data: object, error: BaseException) -> bool:
         """Whether a check of the reference's own output ends without an exception."""
