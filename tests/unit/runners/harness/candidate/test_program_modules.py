@@ -58,6 +58,7 @@ runners.harness.judge.device_candidate
 runners.harness.judge.host_candidate
 runners.harness.judge.kernelbench
 runners.harness.judge.launches
+runners.harness.judge.new_memory
 runners.harness.judge.pool
 runners.harness.judge.session
 runners.harness.judge.task_code
