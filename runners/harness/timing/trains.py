@@ -38,7 +38,8 @@ UNSTAMPED_COMPARED = 8
 """The same for two submissions that are compared, because their candidates' starts take longer."""
 SHORT_COMPARED_NS = 1_000_000.0
 """Two submissions that take less are compared by trains, because two whose single calls differ by
-no more than `HIDDEN_NS` are tied: 1 % at 0.4 ms."""
+no more than `HIDDEN_NS` are tied: 1 % at 0.4 ms. One that cannot be queued as a train, such as one
+of a hundred launches, is compared by single calls if they take more than `SHORT_NS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,22 +128,15 @@ class TrainRunner:
         if any(planned(each).node != node for each in data[1:]):
             message = "inputs of the task have another structure with another seed"
             raise VerdictError(Verdict.TASK_ERROR, message)
-        for place in self.places:
-            place.answer.expect(expected)
+        for answer in (self.candidate.answer, *(place.answer for place in self.places)):
+            answer.expect(expected)
         buffers = self.candidate.buffers
         train = channel.Train(
-            calls=len(data),
-            first=buffers.places_at,
-            stride=buffers.place_size,
-            stamped=stamped,
+            calls=len(data), first=buffers.places_at, stride=buffers.place_size, stamped=stamped
         )
-        self.candidate.answer.expect(expected)
+        rooms = self.candidate.answer.rooms
         return channel.CandidateRequest(
-            operation=operation,
-            value=node,
-            rooms=self.candidate.answer.rooms,
-            ahead=True,
-            train=train,
+            operation=operation, value=node, rooms=rooms, ahead=True, train=train
         )
 
     def _call(self, operation: channel.Operation, stage: Callable[[], object]) -> TrainCall:
@@ -199,6 +193,8 @@ class ShortCalls:
     """How many calls a train has; 0 if there are no trains."""
     required: bool = False
     """Whether a round was timed by trains; then all are, whatever a candidate claims."""
+    too_long: bool = False
+    """Whether a train for a comparison was not queued in time; then single calls count too."""
     current: "CandidateTrains | None" = None
     """The trains of the current candidate; None if it has none."""
     short_ns: float = SHORT_NS
@@ -229,7 +225,7 @@ class ShortCalls:
         The limit of the bound is higher by what the window of a single call can hide.
         """
         short = claim_ns < self.short_ns or bound_ns < self.short_ns + HIDDEN_NS
-        return self.current is not None and (self.required or short)
+        return self.current is not None and not self.too_long and (self.required or short)
 
     def fits_rehearsal(self, calls: Sequence[channel.Exchange], result: Round) -> bool:
         """Whether a kernel with these single calls, which were queued ahead, is timed by trains.
@@ -248,7 +244,7 @@ class ShortCalls:
     def comparable(self, rounds: list[Round]) -> list[Round]:
         """Return the rounds that count; with trains, those of single calls queued ahead do not."""
         self.required = self.required or any(each.trains is not None for each in rounds)
-        if not self.required:
+        if self.too_long or not self.required:
             return rounds
         return [each for each in rounds if each.trains is not None or not each.claimed]
 
@@ -270,14 +266,15 @@ class ShortCalls:
     ) -> bool:
         """Time the submission in this candidate; False if a train was not queued in time.
 
-        In that case no further call is queued ahead, so the judge's clock includes the launches.
-        `calibration` measures the overhead of a calibration window. Disturbed trains and windows
-        are repeated, like disturbed single calls.
+        In that case no further call is queued ahead, so the judge's clock includes the launches,
+        unless `_compares_single_calls`. `calibration` measures the overhead of a calibration
+        window. Disturbed trains and windows are repeated, like disturbed single calls.
         """
         with self.session.record_duration("trains"):
             timed = self._undisturbed(candidate, result)
         if timed is None:
-            candidate.ahead = result.claimed = False
+            self.too_long = self._compares_single_calls()
+            candidate.ahead = result.claimed = self.too_long
             return False
         result.trains, result.claims, result.claimed = timed, timed.claims, True
         result.overheads_during.clear()
@@ -288,6 +285,11 @@ class ShortCalls:
             else:
                 result.overheads_during.append(after)
         return True
+
+    def _compares_single_calls(self) -> bool:
+        """Whether single calls of this candidate count in a comparison, since they hide little."""
+        compared = self.short_ns > SHORT_NS
+        return compared and self.current is not None and self.current.times.least >= SHORT_NS
 
     def _undisturbed(self, candidate: HostCandidate, result: Round) -> Trains | None:
         process = candidate.handle.process

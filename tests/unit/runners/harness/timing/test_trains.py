@@ -1,5 +1,6 @@
 """Which kernels are timed by trains, and what one train does; no GPU is needed."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
@@ -25,7 +26,14 @@ from runners.harness.protocol.channel import (
 )
 from runners.harness.protocol.values import ScalarNode, TensorNode
 from runners.harness.timing import trains
-from runners.harness.timing.rounds import DISCARDS_MOST, HIDDEN_NS, DisturbedError, Round, Trains
+from runners.harness.timing.rounds import (
+    DISCARDS_MOST,
+    HIDDEN_NS,
+    SHORT_NS,
+    DisturbedError,
+    Round,
+    Trains,
+)
 from runners.harness.timing.trains import (
     CALIBRATED_AFTER,
     UNSTAMPED_COMPARED,
@@ -354,6 +362,36 @@ def test_a_comparison_counts_the_windows_of_more_trains(monkeypatch: pytest.Monk
     assert found is not None
     assert (found.calibration_claims, found.claims) == ([8.0], [6.0])
     assert found.windows == found.calibration_windows == [30.0, 31.0] * UNSTAMPED_COMPARED
+
+
+@pytest.mark.parametrize(
+    ("least_ns", "compared", "kept"),
+    [
+        (SHORT_NS, True, True),
+        (SHORT_NS - 1, True, False),  # its windows could hide much of such a time
+        (SHORT_NS, False, False),
+        (-math.inf, True, False),
+    ],
+)
+def test_a_kernel_of_too_many_launches_for_a_train_is_compared_by_single_calls(
+    monkeypatch: pytest.MonkeyPatch, least_ns: float, *, compared: bool, kept: bool
+) -> None:
+    """Its launches were timed too, but not those of its rival."""
+    mine, made, result = trained(monkeypatch), candidate(), make_round(claimed=True)
+    single, by_train = make_round(claimed=True), make_round(claimed=True)
+    by_train.trains = Trains()
+    if compared:
+        mine.compare()
+    assert mine.current is not None
+    mine.current.times.least = least_ns
+    monkeypatch.setattr(trains.CandidateTrains, "measure", lambda *_: None)
+
+    assert not mine.run(made, result, lambda: 7.0)
+
+    assert (made.ahead, result.claimed) == (kept, kept)
+    mine.required = True  # by its rival
+    assert mine.fits(1.0) is not kept  # no further train is tried
+    assert mine.comparable([single, by_train]) == ([single, by_train] if kept else [by_train])
 
 
 @pytest.mark.parametrize(
