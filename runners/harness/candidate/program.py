@@ -22,7 +22,7 @@ from runners.harness.candidate.failures import MESSAGE_MAX, TOO_LONG, encoded, g
 from runners.harness.candidate.gpu_endpoint import GpuEndpoint
 from runners.harness.gpu.warm import limit_copy_queues, make_context
 from runners.harness.protocol import builds, channel, scalars, values
-from runners.harness.protocol.arena import view
+from runners.harness.protocol.arena import prepared_reader, reader
 from runners.harness.sandbox import isolate, syscalls
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
@@ -77,7 +77,8 @@ class Candidate:
         shared = spec.shared
         self.gpu = None if shared is None else GpuEndpoint(self.buffer, shared, device)
         self.kernel: Callable[[Any], Any] = identity
-        self.requests: dict[bytes, channel.CandidateRequest] = {}  # by their frames
+        self.requests: dict[bytes, tuple[channel.CandidateRequest, Callable[[], Any]]] = {}
+        self.restored: Callable[[], Any] = lambda: None  # the input of the present request
         self.replies: dict[tuple[Any, ...], bytes] = {}  # for one tensor of this kind
         self.kept: list[torch.Tensor] = []  # outputs must stay mapped until the judge has read them
         self.expected: object = None  # a right output without its tensors, if it has scalars
@@ -85,10 +86,16 @@ class Candidate:
     def serve(self) -> None:
         """Execute requests until the judge closes the socket."""
         while frame := self.orders.recv(channel.FRAME_MAX):
-            order = self.requests.get(frame) or self.requests.setdefault(
-                frame, channel.CandidateRequest.model_validate_json(frame)
-            )
+            if frame not in self.requests:
+                self.requests[frame] = self.parsed(frame)
+            order, self.restored = self.requests[frame]
             self.tell(self.answer(order))
+
+    def parsed(self, frame: bytes) -> tuple[channel.CandidateRequest, Callable[[], Any]]:
+        """Return the request of a frame and, on the CPU, a function that restores its input."""
+        order = channel.CandidateRequest.model_validate_json(frame)
+        here = None if self.gpu else order.value
+        return order, prepared_reader(self.buffer, here or values.ScalarNode())
 
     def answer(self, order: channel.CandidateRequest) -> channel.CandidateReply | bytes:
         """Execute one request; a failure of the submission becomes a reply."""
@@ -98,7 +105,7 @@ class Candidate:
             case channel.Operation.ECHO:
                 return self.echo()
             case channel.Operation.EXPECT:
-                self.expected = self.restored(order)
+                self.expected = self.restored()
                 return channel.DONE_FRAME
             case channel.Operation.PACK:
                 return guarded(self.pack, channel.Status.RAISED)
@@ -227,12 +234,13 @@ class Candidate:
         output's scalars: both count for every kernel, and are no part of calibration's overhead.
         The CPU time does not: a submission does it sooner by itself, so a window can hide as much.
         """
-        data = None if order.value is None and order.withheld else self.restored(order)
+        data = self.restored()
         self.orders.sendall(channel.READY_FRAME)
         frame = self.orders.recv(channel.FRAME_MAX)
         begin = time.perf_counter_ns()
         if order.value is None:
-            data = self.restored(channel.CandidateRequest.model_validate_json(frame))
+            whole = channel.CandidateRequest.model_validate_json(frame).value
+            data = reader(self.buffer, whole or values.ScalarNode())()
         elif order.withheld:
             data = scalars.filled(order.value, frame, data)
         used = time.process_time_ns()
@@ -241,12 +249,6 @@ class Candidate:
         if self.expected is not None and order.operation is channel.Operation.TOUCH:
             self.framed(self.expected, 0, 0)
         return self.framed(output, time.perf_counter_ns() - begin, used)
-
-    def restored(self, order: channel.CandidateRequest) -> Any:  # noqa: ANN401 - any task's input
-        """Return the input that a request describes."""
-        if order.value is None:
-            raise ValueError("a request without an input")
-        return values.restore(order.value, lambda node: view(self.buffer, node))
 
     def framed(self, output: object, wall: int, cpu: int) -> channel.CandidateReply | bytes:
         """Return the frame for an output on the CPU, in less time than pydantic models need."""
@@ -315,9 +317,8 @@ def enter(
         orders.sendall(channel.encode(channel.CandidatePid(pid=pid)))
 
     gpu = spec.gpu if isinstance(spec, channel.SpareSpec) else spec.shared is not None
-    layers, missing = isolate.enter(
-        spec.limits, announce, keep_fds=frozenset({orders.fileno(), *others}), gpu=gpu
-    )
+    kept = frozenset({orders.fileno(), *others})
+    layers, missing = isolate.enter(spec.limits, announce, keep_fds=kept, gpu=gpu)
     torch.set_num_threads(spec.threads)
     if gpu:
         limit_copy_queues()
@@ -330,11 +331,8 @@ def enter(
     candidate = Candidate(orders, memory, spec)
     write_files(files)
     address = candidate.gpu.local.data_ptr() if candidate.gpu else 0
-    orders.sendall(
-        channel.encode(
-            channel.CandidateReady(layers=layers, missing=missing, device_address=address)
-        )
-    )
+    ready = channel.CandidateReady(layers=layers, missing=missing, device_address=address)
+    orders.sendall(channel.encode(ready))
     candidate.serve()
 
 

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -56,6 +57,7 @@ class Judge:
 
     def answer(self, order: CandidateRequest) -> CandidateReply:
         """Have one order answered."""
+        order, self.candidate.restored = self.candidate.parsed(encode(order))
         reply = self.candidate.answer(order)
         return CandidateReply.model_validate_json(reply) if isinstance(reply, bytes) else reply
 
@@ -401,18 +403,41 @@ def test_an_output_that_is_no_structure_is_invalid(
     assert words in reply.message
 
 
-def test_an_order_without_an_input_is_refused(judge: Judge) -> None:
-    reply = judge.answer(CandidateRequest(operation=Operation.RUN))
-
-    assert (reply.status, "without an input" in reply.message) == (Status.RAISED, True)
-
-
 def test_a_lazily_negated_or_conjugated_output_is_made_plain(judge: Judge) -> None:
     value = torch.tensor([1 + 2j, 3 - 1j])
 
     kernel(judge, lambda data: (value.conj(), value.conj().imag))
 
     assert [kept.tolist() for kept in judge.candidate.kept] == [[1 - 2j, 3 + 1j], [-2.0, 1.0]]
+
+
+def test_what_a_kernel_does_to_its_input_does_not_remain(judge: Judge) -> None:
+    """The tensors of a request are made once, and each call gets aliases of them."""
+    value = {"list": [torch.arange(6.0).reshape(2, 3), 0.5], "empty": torch.zeros(0, 3)}
+    seen: list[object] = []
+
+    def body(data: dict[str, Any]) -> int:
+        tensor, empty = data["list"].pop(0), data.pop("empty")
+        noted = hasattr(tensor, "note")
+        seen.append((tensor.shape, empty.shape, tensor.requires_grad, noted, data))
+        tensor.note = 1
+        empty.resize_(4)
+        tensor.t_().requires_grad_()
+        return 1
+
+    judge.candidate.kernel = body
+    order = encode(CandidateRequest(operation=Operation.RUN, value=lay_out(value).node))
+    served = threading.Thread(target=judge.candidate.serve)
+    served.start()
+    for _ in range(3):
+        judge.line.sendall(order)
+        assert judge.line.recv(FRAME_MAX) == READY_FRAME
+        judge.line.sendall(GO_FRAME)
+        assert CandidateReply.model_validate_json(judge.line.recv(FRAME_MAX)).status is Status.DONE
+    judge.line.shutdown(socket.SHUT_RDWR)
+    served.join(10)
+
+    assert seen == [((2, 3), (0, 3), False, False, {"list": [0.5]})] * 3
 
 
 def test_orders_are_served_until_the_judge_hangs_up(judge: Judge, tmp_path: Path) -> None:

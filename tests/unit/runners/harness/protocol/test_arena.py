@@ -1,6 +1,7 @@
 import fcntl
 import mmap
 import os
+from typing import Any, cast
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from runners.harness.protocol.arena import (
     ALIGNMENT,
+    PREPARED_TENSORS,
     Arena,
     Plan,
     SeparateSpans,
@@ -16,6 +18,7 @@ from runners.harness.protocol.arena import (
     compact_description,
     covering,
     lay_out,
+    prepared_reader,
     reach,
     view,
 )
@@ -58,6 +61,34 @@ def same(left: object, right: object) -> bool:
 )
 def test_a_value_comes_out_as_it_went_in(value: object) -> None:
     assert same(round_trip(value), value)
+
+
+@pytest.mark.parametrize("prepared", [0, 1, 3])
+def test_a_value_is_restored_anew_in_each_call(
+    monkeypatch: pytest.MonkeyPatch, prepared: int
+) -> None:
+    monkeypatch.setattr(f"{Arena.__module__}.PREPARED", prepared)
+    value = {"a": [torch.arange(3), (torch.ones(2, 2), 7)], "b": 0.5, "c": torch.zeros(0, 3)}
+    plan = lay_out(value)
+    with Arena(ROOM) as shared:
+        again = prepared_reader(shared.buffer, plan.node)
+        shared.write(plan.node, value)
+        first, second, third = again(), again(), again()
+
+        assert all(same(each, value) for each in (first, second, third))
+        first["a"].clear()
+        second["a"][0][1] = 9  # in the memory that they share
+        second["a"][0].resize_(2)
+
+    assert third["a"][0].tolist() == [0, 9, 2]
+    assert (third["a"][1][1], third["b"]) == (7, 0.5)
+
+
+def test_only_so_many_tensors_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    monkeypatch.setattr(f"{Arena.__module__}.reader", lambda *_: lambda: made.append(1))
+    prepared_reader(cast("Any", None), lay_out([torch.ones(1)] * 1000).node)
+    assert len(made) == PREPARED_TENSORS // 1000
 
 
 def test_a_tensor_with_repeated_elements_keeps_them() -> None:
