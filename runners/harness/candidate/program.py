@@ -21,8 +21,7 @@ from runners.harness.build import kit
 from runners.harness.candidate.failures import MESSAGE_MAX, TOO_LONG, encoded, guarded
 from runners.harness.candidate.gpu_endpoint import GpuEndpoint
 from runners.harness.gpu.warm import limit_copy_queues, make_context
-from runners.harness.protocol import builds, channel, scalars, values
-from runners.harness.protocol.arena import prepared_reader, reader
+from runners.harness.protocol import arena, builds, channel, scalars, values
 from runners.harness.sandbox import isolate, syscalls
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
@@ -72,13 +71,13 @@ class Candidate:
     def __init__(self, orders: socket.socket, fds: list[int], spec: channel.CandidateSpec) -> None:
         self.orders = orders
         self.spec = spec
-        self.builds, arena, *device = fds
-        self.buffer = mmap.mmap(arena, spec.arena_size)
+        self.builds, memory, *device = fds
+        self.buffer = mmap.mmap(memory, spec.arena_size)
         shared = spec.shared
         self.gpu = None if shared is None else GpuEndpoint(self.buffer, shared, device)
         self.kernel: Callable[[Any], Any] = identity
-        self.requests: dict[bytes, tuple[channel.CandidateRequest, Callable[[], Any]]] = {}
-        self.restored: Callable[[], Any] = lambda: None  # the input of the present request
+        self.requests: dict[bytes, channel.CandidateRequest] = {}  # by their frames
+        self.readers: dict[int, tuple[object, Callable[[], Any]]] = {}  # by the ids of requests
         self.replies: dict[tuple[Any, ...], bytes] = {}  # for one tensor of this kind
         self.kept: list[torch.Tensor] = []  # outputs must stay mapped until the judge has read them
         self.expected: object = None  # a right output without its tensors, if it has scalars
@@ -86,16 +85,10 @@ class Candidate:
     def serve(self) -> None:
         """Execute requests until the judge closes the socket."""
         while frame := self.orders.recv(channel.FRAME_MAX):
-            if frame not in self.requests:
-                self.requests[frame] = self.parsed(frame)
-            order, self.restored = self.requests[frame]
+            order = self.requests.get(frame) or self.requests.setdefault(
+                frame, channel.CandidateRequest.model_validate_json(frame)
+            )
             self.tell(self.answer(order))
-
-    def parsed(self, frame: bytes) -> tuple[channel.CandidateRequest, Callable[[], Any]]:
-        """Return the request of a frame and, on the CPU, a function that restores its input."""
-        order = channel.CandidateRequest.model_validate_json(frame)
-        here = None if self.gpu else order.value
-        return order, prepared_reader(self.buffer, here or values.ScalarNode())
 
     def answer(self, order: channel.CandidateRequest) -> channel.CandidateReply | bytes:
         """Execute one request; a failure of the submission becomes a reply."""
@@ -105,7 +98,7 @@ class Candidate:
             case channel.Operation.ECHO:
                 return self.echo()
             case channel.Operation.EXPECT:
-                self.expected = self.restored()
+                self.expected = self.restored(order)
                 return channel.DONE_FRAME
             case channel.Operation.PACK:
                 return guarded(self.pack, channel.Status.RAISED)
@@ -234,13 +227,13 @@ class Candidate:
         output's scalars: both count for every kernel, and are no part of calibration's overhead.
         The CPU time does not: a submission does it sooner by itself, so a window can hide as much.
         """
-        data = self.restored()
+        data = None if order.value is None and order.withheld else self.restored(order)
         self.orders.sendall(channel.READY_FRAME)
         frame = self.orders.recv(channel.FRAME_MAX)
         begin = time.perf_counter_ns()
         if order.value is None:
-            whole = channel.CandidateRequest.model_validate_json(frame).value
-            data = reader(self.buffer, whole or values.ScalarNode())()
+            whole = channel.CandidateRequest.model_validate_json(frame)
+            data = arena.reader(self.buffer, whole.value or values.ScalarNode())()
         elif order.withheld:
             data = scalars.filled(order.value, frame, data)
         used = time.process_time_ns()
@@ -249,6 +242,14 @@ class Candidate:
         if self.expected is not None and order.operation is channel.Operation.TOUCH:
             self.framed(self.expected, 0, 0)
         return self.framed(output, time.perf_counter_ns() - begin, used)
+
+    def restored(self, order: channel.CandidateRequest) -> Any:  # noqa: ANN401 - any task's input
+        """Return the input that a request describes; its tensors are made at the first time."""
+        if order.value is None:
+            raise ValueError("a request without an input")
+        if id(order) not in self.readers:
+            self.readers[id(order)] = order, arena.prepared_reader(self.buffer, order.value)
+        return self.readers[id(order)][1]()
 
     def framed(self, output: object, wall: int, cpu: int) -> channel.CandidateReply | bytes:
         """Return the frame for an output on the CPU, in less time than pydantic models need."""

@@ -57,7 +57,6 @@ class Judge:
 
     def answer(self, order: CandidateRequest) -> CandidateReply:
         """Have one order answered."""
-        order, self.candidate.restored = self.candidate.parsed(encode(order))
         reply = self.candidate.answer(order)
         return CandidateReply.model_validate_json(reply) if isinstance(reply, bytes) else reply
 
@@ -403,6 +402,12 @@ def test_an_output_that_is_no_structure_is_invalid(
     assert words in reply.message
 
 
+def test_an_order_without_an_input_is_refused(judge: Judge) -> None:
+    reply = judge.answer(CandidateRequest(operation=Operation.RUN))
+
+    assert (reply.status, "without an input" in reply.message) == (Status.RAISED, True)
+
+
 def test_a_lazily_negated_or_conjugated_output_is_made_plain(judge: Judge) -> None:
     value = torch.tensor([1 + 2j, 3 - 1j])
 
@@ -426,16 +431,10 @@ def test_what_a_kernel_does_to_its_input_does_not_remain(judge: Judge) -> None:
         return 1
 
     judge.candidate.kernel = body
-    order = encode(CandidateRequest(operation=Operation.RUN, value=lay_out(value).node))
-    served = threading.Thread(target=judge.candidate.serve)
-    served.start()
+    order = CandidateRequest(operation=Operation.RUN, value=lay_out(value).node)
     for _ in range(3):
-        judge.line.sendall(order)
-        assert judge.line.recv(FRAME_MAX) == READY_FRAME
         judge.line.sendall(GO_FRAME)
-        assert CandidateReply.model_validate_json(judge.line.recv(FRAME_MAX)).status is Status.DONE
-    judge.line.shutdown(socket.SHUT_RDWR)
-    served.join(10)
+        assert judge.answer(order).status is Status.DONE
 
     assert seen == [((2, 3), (0, 3), False, False, {"list": [0.5]})] * 3
 
