@@ -63,6 +63,21 @@ def ended_on_failure(
         raise
 
 
+@contextmanager
+def usual_algorithms() -> Iterator[None]:
+    """Let torch use algorithms that are not deterministic in this block.
+
+    A task's code may forbid them. A copy by index then takes about twenty launches, which lengthens
+    the judge's windows, and a train needs more than the driver can queue.
+    """
+    mode = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode(0)
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(mode)
+
+
 def check(status: int, call: str) -> None:
     """Raise DriverError if the status is not success."""
     if status != 0:

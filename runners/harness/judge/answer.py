@@ -5,14 +5,12 @@ arrive in the candidate's last frame or in memory that the frame names, and the 
 before it closes the window. Nothing is read later.
 """
 
-import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
 
 from runners.contract.verdict import Verdict
-from runners.harness.gpu import buffers as layout
 from runners.harness.gpu.buffers import Buffers, Withheld, device_bytes, on_device, replan
 from runners.harness.gpu.memory import typed_view
 from runners.harness.judge.capture_times import CaptureTimes
@@ -24,21 +22,14 @@ from runners.harness.judge.checks import (
     same,
     sorted_by_key,
 )
+from runners.harness.judge.poison import POISONS, PoisonedSectors, hidden_poisons, poison
 from runners.harness.protocol import values
 from runners.harness.protocol.arena import SeparateSpans
 from runners.harness.verdicts import VerdictError
 
-POISONS = 0xFF, 0x7B
-"""The values of the bytes of every second element of a floating type before a call: NaN, and a
-very large number. An output that was not written is wrong, also if NaN is right."""
 TENSORS_MOST = 256
 """The most tensors of an output on a GPU. The judge queues three operations for each while its
 stream waits, and beyond about 1,000 queued operations the driver blocks."""
-AGAIN_LEAST, AGAIN = 1 << 20, 256
-"""Of each tensor with at least so many bytes, so many lines are poisoned again after the flush:
-poisoning a large output takes long, and the begin of it could be overwritten meanwhile."""
-_WITH_USUAL_POISONS = "float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn_x2", "float8_e8m0fnu"
-"""Floating types in which one of them is a number that an output may well have."""
 
 
 def too_many_tensors(output: values.Node | None) -> str:
@@ -46,31 +37,6 @@ def too_many_tensors(output: values.Node | None) -> str:
     if output is None or (count := len(on_device(output))) <= TENSORS_MOST:
         return ""
     return f"has {count} tensors on the GPU; at most {TENSORS_MOST} are possible"
-
-
-def poisons_of(node: values.TensorNode) -> tuple[int, int]:
-    """Return the bytes with which elements of a tensor are poisoned in turn for one call.
-
-    In other types than the floating ones they are random. Any constant could be right for most of
-    an output, such as -1, and a kernel would then only write the rest. A kernel can also read them,
-    and one of the two truths is right for most of an output in half of the calls: they alternate.
-    """
-    dtype = values.DTYPES[node.dtype]
-    if (dtype.is_floating_point or dtype.is_complex) and node.dtype not in _WITH_USUAL_POISONS:
-        return POISONS
-    if dtype is torch.bool:
-        first = secrets.randbelow(2)
-        return first, 1 - first
-    return secrets.randbelow(256), secrets.randbelow(256)
-
-
-def _hidden_poisons() -> tuple[int, int]:
-    """Return the bytes with which memory is poisoned in turn, whatever is in it.
-
-    Each floating type but `float8_e8m0fnu`, where every second one is small, has large numbers of
-    these bytes. In truths they are found, see `reader`.
-    """
-    return 0x78 | secrets.randbelow(4), 0xF8 | secrets.randbelow(4)
 
 
 class Answer:
@@ -96,8 +62,8 @@ class Answer:
         """Whether the candidate is told the rooms."""
         self.hidden: tuple[int, int] | None = None
         """The poison of all memory for outputs; None if only the output's memory is poisoned."""
-        self.lines: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
-        """What is poisoned again: all lines of a tensor, which of them, and their bytes."""
+        self.sectors: PoisonedSectors | None = None
+        """What is poisoned again; None before the place of the output is known."""
         self.taken: list[torch.Tensor] = []
         """The judge's copies of this output's host tensors."""
         self.capture_times: CaptureTimes | None = None
@@ -115,7 +81,7 @@ class Answer:
         if expected is not None and not told:
             expected = ordered_like(expected, replan(sorted_by_key(expected)))
         self.wanted = self.hidden = None
-        self.taken, self.lines = [], []
+        self.taken, self.sectors = [], None
         self.room = None if expected is None else values.replaced(expected, self._in_output_part)
         end = self.output_at + self.captured.numel()
         if self.room is not None and device_bytes(self.room) > end:
@@ -181,13 +147,17 @@ class Answer:
     def expect_at(self, places: values.Node | None) -> None:
         """Expect the output at these places, and poison them.
 
-        This also loads the CUDA kernels that poison them again, which is impossible while a stream
-        waits.
+        An output in an input has bytes that count. Sectors of its room are then poisoned again.
         """
         self.wanted = places
         self.poison()
-        self.lines = [*self._chosen_lines()]
-        self.poison_again()
+        inputs = range(self.output_at - self.buffers.output_at, self.output_at)
+        found = [
+            room if (place.offset or 0) in inputs else place
+            for place, room in self._places_and_rooms()
+        ]
+        self.sectors = PoisonedSectors(self.buffers.memory.bytes, found, self.hidden)
+        self.sectors.queue()
 
     def poison(self) -> None:
         """Queue the poisoning of these places before the window opens; earlier writes are lost.
@@ -197,36 +167,17 @@ class Answer:
         """
         places = [place for place, _ in self._places_and_rooms()]
         if not self.told and places:
-            self.hidden = self.hidden or _hidden_poisons()
+            self.hidden = self.hidden or hidden_poisons()
         if self.hidden:
             whole = self.buffers.memory.bytes[self.output_at :][: self.captured.numel()]
             whole.view(torch.int16).fill_(int.from_bytes(self.hidden, "little", signed=True))
         for place in places:
-            begin = place.offset or 0
-            there = self.buffers.memory.bytes[begin : begin + place.reach]
-            elements = there if self.hidden else there.view(place.span, place.itemsize)
-            poisons = self.hidden or poisons_of(place)
-            elements.fill_(poisons[0])
-            elements[1::2].fill_(poisons[1])
-
-    def _chosen_lines(self) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-        """Choose random lines of large outputs, but not of one in an input, whose bytes count."""
-        random, size = torch.Generator().manual_seed(secrets.randbits(63)), layout.LINE_BYTES
-        for place, _ in self._places_and_rooms():
-            begin, count = place.offset or 0, place.reach // size
-            within = self.output_at - self.buffers.output_at <= begin < self.output_at
-            if place.reach >= AGAIN_LEAST and not within:
-                whole = self.buffers.memory.bytes[begin : begin + count * size].view(count, size)
-                numbers = torch.randint(count, (AGAIN,), generator=random).to(whole.device)
-                line = torch.empty(size, dtype=torch.uint8, device=whole.device)
-                elements = line if self.hidden else line.view(-1, place.itemsize)
-                elements[0::2], elements[1::2] = self.hidden or poisons_of(place)
-                yield whole, numbers, line.expand(AGAIN, size)
+            poison(self.buffers.memory.bytes, place, self.hidden)
 
     def poison_again(self) -> None:
-        """Queue the poisoning of the chosen lines, immediately before the candidate's release."""
-        for whole, numbers, lines in self.lines:
-            whole.index_copy_(0, numbers, lines)
+        """Queue the poisoning of some sectors, immediately before the candidate's release."""
+        if self.sectors is not None:
+            self.sectors.queue()
 
     def _pairs(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Yield the judge's copy and the shared memory of every output on the GPU, as bytes."""

@@ -14,7 +14,7 @@ from runners.harness.gpu import handover
 from runners.harness.gpu.buffers import Buffers, device_bytes, has_host_part, on_device, replan
 from runners.harness.gpu.health import first_gpu
 from runners.harness.gpu.host_input import HostInput
-from runners.harness.gpu.memory import HostBuffer, ended_on_failure, typed_view
+from runners.harness.gpu.memory import HostBuffer, ended_on_failure, typed_view, usual_algorithms
 from runners.harness.judge import host_candidate
 from runners.harness.judge.answer import Answer, Place, too_many_tensors
 from runners.harness.judge.checks import Changes, placed, refuse_changed, same
@@ -186,7 +186,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
         call = handover.HandoverCall(
             self.handover, patience, steps, withheld=withheld, frozen_s=frozen_s
         )
-        with ended_on_failure(self.handle.end, self.handover.abort):
+        with usual_algorithms(), ended_on_failure(self.handle.end, self.handover.abort):
             exchange = self.handle.call_on_device(frame, deadline, call)
         if not touches:
             self._restore()

@@ -161,7 +161,7 @@ def view(buffer: mmap.mmap, node: values.TensorNode) -> torch.Tensor:
 
 
 def reader(buffer: mmap.mmap, node: values.Node) -> Callable[[], Any]:
-    """Return a function that restores the value in the buffer anew in each call.
+    """Return a function that makes the value in the buffer in each call.
 
     Its tensors are aliases of ones that are made once, because that takes a tenth of the time.
     """

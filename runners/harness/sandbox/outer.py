@@ -26,6 +26,7 @@ from pathlib import Path
 from runners.contract.evaluation import Isolation, Limits
 from runners.contract.task import IsolationLayer
 from runners.harness.sandbox import isolate, process_limits, syscalls, view
+from runners.harness.sandbox.devices import devices
 from runners.harness.sandbox.isolate import Layers
 
 LAUNCHER, NONE = "unshare", "none"
@@ -320,7 +321,7 @@ def bubblewrap_options(environment: dict[str, str], scratch: int, *, gpu: bool) 
         command += _bind_options(path)
     for path in view.hidden():
         command += ["--remount-ro", path]
-    for path in view.devices(gpu=gpu):
+    for path in devices(gpu=gpu):
         command += ["--dev-bind-try", path, path]
     return [*command, "--chdir", str(Path(__file__).resolve().parents[3]), "--"]
 

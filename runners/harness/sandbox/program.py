@@ -22,6 +22,7 @@ from pathlib import Path
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
 from runners.harness.sandbox import isolate, syscalls, view
+from runners.harness.sandbox.devices import devices
 from runners.harness.sandbox.isolate import Layers
 
 READ_ONLY = "read-only task files"
@@ -76,7 +77,7 @@ def visible_gpus() -> tuple[str, ...]:
     """The GPUs in `CUDA_VISIBLE_DEVICES`, by UUID or index; all GPUs if it is not set."""
     selected = os.environ.get("CUDA_VISIBLE_DEVICES")
     if selected is None:
-        cards = [path for path in view.devices(gpu=True) if _CARD.fullmatch(path)]
+        cards = [path for path in devices(gpu=True) if _CARD.fullmatch(path)]
         return tuple(map(str, range(len(cards))))
     return tuple(name.strip() for name in selected.split(",") if name.strip())
 

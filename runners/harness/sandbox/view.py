@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from runners.harness.sandbox import syscalls
+from runners.harness.sandbox.devices import own_devices
 from runners.harness.toolchains import ncu
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix")
@@ -34,7 +35,6 @@ _FILE_COUNTS = tuple(
 """Linux's counts of files and names of the whole machine. They change by one with each name that a
 process looks up, so one candidate could tell the next one numbers by them."""
 _MOUNT_POINT = "/tmp"  # noqa: S108 - only a place to mount the new root on
-_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 _MAX_FILES = 16384
 _PACKAGES = ("site-packages", "dist-packages")
@@ -128,15 +128,6 @@ def around_hidden(path: str) -> Iterator[str]:
                 yield from around_hidden(str(entry))
 
 
-def devices(*, gpu: bool) -> tuple[str, ...]:
-    """The device nodes that a sandbox gets."""
-    names = list(_DEVICES)
-    if gpu:
-        names += [path.name for path in Path("/dev").glob("nvidia*")]
-        names += [name for name in ("dxg", "nvidia-caps") if Path("/dev", name).exists()]
-    return tuple(f"/dev/{name}" for name in dict.fromkeys(names))
-
-
 @dataclass(frozen=True, slots=True)
 class _Source:
     """A file or folder of the old root that the new one shows, opened before the root changes."""
@@ -164,7 +155,7 @@ def _sources(*, gpu: bool) -> tuple[list[_Source], dict[str, str]]:
     shown = [path for path in SYSTEM if path not in links and Path(path).is_dir()]
     shown += [*interpreter(), "/sys"]
     opened = []
-    for path in (*shown, "/proc", *devices(gpu=gpu)):
+    for path in (*shown, "/proc", *own_devices(gpu=gpu)):
         try:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except (FileNotFoundError, PermissionError):

@@ -20,7 +20,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.gpu.buffers import Withheld, place_count
 from runners.harness.gpu.handover import PlaceActions, TrainActions, TrainCall, TrainWindows
-from runners.harness.gpu.memory import ended_on_failure
+from runners.harness.gpu.memory import ended_on_failure, usual_algorithms
 from runners.harness.judge.answer import Answer, Place
 from runners.harness.judge.checks import refuse_new_processes
 from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate
@@ -97,7 +97,7 @@ class TrainRunner:
         staged, self.staged = touches and self.staged, touches
         call = self._call(operation, int if staged else partial(self._stage, order, data))
         handle = self.candidate.handle
-        with ended_on_failure(handle.end, self.windows.abort):
+        with usual_algorithms(), ended_on_failure(handle.end, self.windows.abort):
             exchange = handle.call_on_device(channel.encode(order), deadline, call)
         for place in self.places:
             place.withheld.restore()

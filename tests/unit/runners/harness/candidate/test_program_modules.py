@@ -59,6 +59,7 @@ runners.harness.judge.host_candidate
 runners.harness.judge.kernelbench
 runners.harness.judge.launches
 runners.harness.judge.new_memory
+runners.harness.judge.poison
 runners.harness.judge.pool
 runners.harness.judge.session
 runners.harness.judge.task_code
@@ -77,6 +78,7 @@ runners.harness.protocol.values
 runners.harness.relay
 runners.harness.sandbox
 runners.harness.sandbox.charged_memory
+runners.harness.sandbox.devices
 runners.harness.sandbox.diagnostics
 runners.harness.sandbox.filters
 runners.harness.sandbox.isolate

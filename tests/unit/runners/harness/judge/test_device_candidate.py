@@ -16,11 +16,12 @@ from runners.harness.deadline import Deadline
 from runners.harness.gpu import buffers
 from runners.harness.gpu.buffers import LINE_BYTES, Buffers, Withheld
 from runners.harness.gpu.handover import FROZEN_S, HandoverCall
-from runners.harness.judge import answer, device_candidate, host_candidate
-from runners.harness.judge.answer import POISONS, TENSORS_MOST, Answer, Place
+from runners.harness.judge import device_candidate, host_candidate
+from runners.harness.judge.answer import TENSORS_MOST, Answer, Place
 from runners.harness.judge.capture_times import CaptureTimes
 from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate
 from runners.harness.judge.launches import GUARD
+from runners.harness.judge.poison import POISONS, SECTORS, PoisonedSectors
 from runners.harness.protocol.arena import ALIGNMENT
 from runners.harness.protocol.channel import (
     CandidateReply,
@@ -652,7 +653,7 @@ def wide_seat(
 
 
 @pytest.mark.parametrize(("at", "told"), [(OUTPUT_AT, True), (POOL_AT, True), (OUTPUT_AT, False)])
-def test_some_lines_of_a_large_output_are_poisoned_again_after_the_flush(
+def test_some_sectors_of_an_output_are_poisoned_again_after_the_flush(
     *,
     play: Play,
     wide_seat: DeviceCandidate,
@@ -662,7 +663,6 @@ def test_some_lines_of_a_large_output_are_poisoned_again_after_the_flush(
     told: bool,
 ) -> None:
     """A copy engine, or a kernel in its own time slice, wrote zeros behind the first poison."""
-    monkeypatch.setattr(answer, "AGAIN_LEAST", 1 << 15)
     count = WIDE // 8
     monkeypatch.setattr(wide_seat.buffers, "reveal", candidate.memory[at : at + 4 * count].zero_)
     wide_seat.told = told
@@ -672,9 +672,9 @@ def test_some_lines_of_a_large_output_are_poisoned_again_after_the_flush(
     exchange = play(found_at, expected=expected, last=found_at)
 
     found: Any = wide_seat.fetch(exchange.reply, expected, Deadline.after(10))
-    wrong = (found != 0).view(-1, 32)  # numbers of a line
+    wrong = (found != 0).view(-1, 8)  # numbers of a sector
     assert torch.equal(wrong.any(1), wrong.all(1))
-    assert 0 < wrong.any(1).sum() <= answer.AGAIN
+    assert 0 < wrong.any(1).sum() <= SECTORS
 
 
 def test_an_output_in_an_input_is_not_poisoned_again(
@@ -683,7 +683,6 @@ def test_an_output_in_an_input_is_not_poisoned_again(
     candidate: Candidate,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(answer, "AGAIN_LEAST", 1)
     wide_seat.told = True
     monkeypatch.setattr(wide_seat.buffers, "reveal", candidate.memory[:OUTPUT_AT].zero_)
     monkeypatch.setattr(wide_seat.buffers, "complete", lambda: None)
@@ -1440,3 +1439,25 @@ def test_a_dict_may_be_filled_in_another_order_than_the_references(
     assert list(found) == ["b", "a"]
     assert torch.equal(found["b"], VALUES)
     assert torch.equal(found["a"], VALUES.flatten() + 10)
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_every_window_has_one_operation_that_poisons_again_wherever_the_outputs_lie(
+    device_seat: DeviceCandidate, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    found = device_seat.answer
+    expected = both(*(place(64 * each, shape=(16,), stride=(1,)) for each in range(count)))
+    inside = both(*(landed(64 * each, shape=(16,), stride=(1,)) for each in range(count)))
+    made: list[int] = []
+    queue = PoisonedSectors.queue
+
+    def counted(sectors: PoisonedSectors) -> None:
+        made.append(len(sectors.numbers))
+        queue(sectors)
+
+    monkeypatch.setattr(PoisonedSectors, "queue", counted)
+    found.expect(expected)
+    for where in (found.room, found.places(inside)):
+        found.expect_at(where)
+        found.poison_again()
+    assert made == [SECTORS] * 4

@@ -64,9 +64,7 @@ def test_a_value_comes_out_as_it_went_in(value: object) -> None:
 
 
 @pytest.mark.parametrize("prepared", [0, 1, 3])
-def test_a_value_is_restored_anew_in_each_call(
-    monkeypatch: pytest.MonkeyPatch, prepared: int
-) -> None:
+def test_a_value_is_restored_in_each_call(monkeypatch: pytest.MonkeyPatch, prepared: int) -> None:
     monkeypatch.setattr(f"{Arena.__module__}.PREPARED", prepared)
     value = {"a": [torch.arange(3), (torch.ones(2, 2), 7)], "b": 0.5, "c": torch.zeros(0, 3)}
     plan = lay_out(value)

@@ -295,7 +295,7 @@ def test_the_gpus_that_are_visible_are_known(
     monkeypatch: pytest.MonkeyPatch, named: str | None, gpus: tuple[str, ...]
 ) -> None:
     names = ("nvidia0", "nvidia1", "nvidia12", "nvidiactl", "nvidia-uvm", "null")
-    monkeypatch.setattr(view, "devices", lambda *, gpu: tuple(f"/dev/{name}" for name in names))
+    monkeypatch.setattr(program, "devices", lambda *, gpu: tuple(f"/dev/{name}" for name in names))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if named is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)

@@ -18,22 +18,8 @@ def test_folders_inside_others_are_not_shown_twice_and_none_hides_scratch_space(
     assert view._outermost(paths) == ("/data/python", "/venv")
 
 
-def test_the_gpus_device_nodes_are_there_only_for_a_gpu(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("nvidia0", "nvidiactl", "nvidia-caps", "sda"):
-        (tmp_path / name).touch()
-    real = Path
-    monkeypatch.setattr(
-        view, "Path", lambda path, *more: real(tmp_path if path == "/dev" else path, *more)
-    )
-    plain, beside_gpu = set(view.devices(gpu=False)), set(view.devices(gpu=True))
-    assert "/dev/null" in plain
-    assert beside_gpu - plain == {"/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-caps"}
-
-
 def test_a_device_that_the_machine_lacks_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view, "devices", lambda *, gpu: ("/dev/null", "/dev/no-such-device"))
+    monkeypatch.setattr(view, "own_devices", lambda *, gpu: ("/dev/null", "/dev/no-such-device"))
     sources, links = view._sources(gpu=False)
     shown = {source.path: source for source in sources}
     for source in sources:
