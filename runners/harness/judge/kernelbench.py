@@ -200,7 +200,7 @@ def _parts(value: object) -> Iterator[object]:
 
 def _refuse_undefined(output: object) -> None:
     """VerdictError if the reference returns NaN, which no output can equal."""
-    floats = (each for each in leaves(output) if each.is_floating_point())
+    floats = (each for each in leaves(output) if each.is_floating_point() or each.is_complex())
     numbers = (each for each in _parts(output) if isinstance(each, float))
     if any(map(math.isnan, numbers)) or any(bool(torch.isnan(each).any()) for each in floats):
         raise VerdictError(Verdict.TASK_ERROR, "the task's Model returns NaN for its own input")

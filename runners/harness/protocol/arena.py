@@ -103,6 +103,8 @@ class Layout:
         if not strided or dtype not in values.DTYPES or device not in self.sizes:
             layout = "" if strided else f" of layout {value.layout}"
             raise values.UndescribableError(f"a tensor{layout} of type {dtype} on device {device}")
+        if value.dim() > values.DIMENSIONS_MOST:
+            raise values.UndescribableError(f"a tensor of {value.dim()} dimensions")
         offset = self.sizes[device]
         self.sizes[device] += pages(reach(value))
         return values.TensorNode(

@@ -190,7 +190,7 @@ def _check_depth(depth: int) -> None:
 def _key(key: object) -> str | int:
     key = _plain(key)
     if isinstance(key, (str, int)):
-        return _transferable(key)
+        return _transferable(int(key) if isinstance(key, bool) else key)  # equal keys of a dict
     raise UndescribableError(f"a dict key of type {type(key).__name__}")
 
 

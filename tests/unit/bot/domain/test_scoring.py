@@ -16,6 +16,7 @@ from bot.domain.scoring import (
     mismatch,
     score,
 )
+from runners.contract.comparison import Comparison
 from runners.contract.evaluation import RANKED_ROUNDS, CaseKind, Evaluation, Measurement, StopReason
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Verdict
@@ -122,6 +123,23 @@ def test_a_ranked_run_by_the_last_benchmark_need_not_time_the_others() -> None:
 def test_a_ranked_run_that_did_not_pass_need_not_have_timed_anything() -> None:
     wrong = make_evaluation(verdict=Verdict.WRONG_ANSWER)
     assert mismatch(make_request(mode=Mode.RANKED), wrong) is None
+
+
+@pytest.mark.parametrize(
+    ("rival", "verdict", "fits"),
+    [
+        ("def custom_kernel(data): ...", Verdict.WRONG_ANSWER, True),
+        ("def custom_kernel(data): ...", Verdict.PASSED, False),
+        (None, Verdict.WRONG_ANSWER, False),
+    ],
+)
+def test_nothing_need_be_timed_if_the_rivals_answer_ended_the_evaluation(
+    rival: str | None, verdict: Verdict, *, fits: bool
+) -> None:
+    """A holder whose answer crashed the check could not be displaced: no answer fitted."""
+    request = make_request(mode=Mode.RANKED).model_copy(update={"rival": rival})
+    ended = make_evaluation(cases=(), comparison=Comparison(rival_verdict=verdict))
+    assert (mismatch(request, ended) is None) is fits
 
 
 @pytest.mark.parametrize(

@@ -267,6 +267,7 @@ def test_a_reference_that_fails_is_no_kernels_fault(
     ("body", "words"),
     [
         ("return x * float('nan')", "returns NaN"),
+        ("return torch.complex(x, x * float('nan'))", "returns NaN"),
         ("return x + torch.rand_like(x)", "another output each time"),
     ],
 )
@@ -275,8 +276,9 @@ def test_a_reference_that_nobody_can_match_is_no_kernels_fault(
 ) -> None:
     code = with_forward(tmp_path, body)
     data = code.generate(CASE, 1)
+    dtype = torch.complex64 if "complex" in body else torch.float32
     with pytest.raises(VerdictError, match=words) as ruled:
-        refused(code, data, torch.zeros(8, 10))
+        refused(code, data, torch.zeros(8, 10, dtype=dtype))
     assert ruled.value.verdict is Verdict.TASK_ERROR
 
 

@@ -26,6 +26,7 @@ from runners.harness.protocol.values import (
     DTYPES,
     ScalarNode,
     TensorNode,
+    UndescribableError,
     bits,
     leaves,
     restore,
@@ -61,6 +62,11 @@ def same(left: object, right: object) -> bool:
 )
 def test_a_value_comes_out_as_it_went_in(value: object) -> None:
     assert same(round_trip(value), value)
+
+
+def test_a_tensor_of_too_many_dimensions_is_told() -> None:
+    with pytest.raises(UndescribableError, match="a tensor of 17 dimensions"):
+        lay_out([torch.zeros([1] * 17)])
 
 
 @pytest.mark.parametrize("prepared", [0, 1, 3])

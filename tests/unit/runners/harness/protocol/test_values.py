@@ -312,6 +312,13 @@ def test_a_key_stands_in_a_dict_once() -> None:
         NODE.validate_json(f'{{"kind": "dict", "items": [{item}, {item}]}}')
 
 
+def test_truths_as_keys_are_the_numbers_that_they_equal() -> None:
+    node = describe({True: 1.5, False: None}, Shelf().place)
+
+    assert restore(node, lambda _: torch.zeros(1)) == {True: 1.5, False: None}
+    assert NODE.validate_json(NODE.dump_json(node)) == node
+
+
 def test_the_keys_of_a_dict_are_gone_through_as_they_stand_or_sorted() -> None:
     value = {"b": torch.zeros(1), 7: torch.ones(2), "a": torch.ones(3), 3: None}
 
