@@ -32,7 +32,6 @@ START_S = 30.0
 """Seconds for a candidate to start; only trusted code runs until then."""
 EXIT_S = 10.0
 """Seconds for a process to exit after it has closed its sockets; with a GPU, over one is usual."""
-
 ANSWERED_EARLY = "the candidate answered before its work was done"
 LATE_S = 2.0
 """Seconds that an exit may take after the deadline, or the work on a GPU after the last frame."""
@@ -150,10 +149,12 @@ class CandidateHandle:
         judge = waiting.own_wait_ns()
         with waiting.spread(self.computing, self.process.pid, before) as free_main:
             self.process.verify_frozen()  # it reads files of every thread, so not in the window
+            due, self.next_check = self.next_check, time.monotonic() + WATCH_S  # and so does this
             begin = time.perf_counter_ns()
             self.process.let_run()
             free_main()
             frame, end = self._await_frame(deadline), self.process.freeze()
+        self.next_check = due
         self._enforce(deadline)
         reply = self._checked_reply(frame)
         used, window = self.process.cpu_ns() - used, end - begin
@@ -212,8 +213,7 @@ class CandidateHandle:
     ) -> bytes | None:
         """Poll every `wait_s` seconds until `done()`, the end of `patience`, or a frame."""
         while not done() and (left := patience.remaining) > 0:
-            frame = self._poll_frame(deadline, min(wait_s, left))
-            if frame is not None:
+            if (frame := self._poll_frame(deadline, min(wait_s, left))) is not None:
                 return frame
         self._enforce(deadline)
         return None

@@ -450,6 +450,26 @@ def test_a_line_that_is_closed_by_an_end_is_ruled_by_the_end(start: Start) -> No
     assert ruling.value.verdict is Verdict.CRASHED
 
 
+def test_memory_is_counted_outside_of_a_short_window(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel with eight children that printed a line was told up to nine times its time."""
+    handle = start(kernel("print('a line', flush=True); time.sleep(0.02); return data"))
+    counted: list[bool] = []
+    monkeypatch.setattr(
+        "runners.harness.supervision.handle.holds_more",
+        lambda *_: counted.append(handle.process.frozen),
+    )
+
+    def write() -> bytes:
+        handle.next_check = 0.0
+        return GO_FRAME
+
+    handle.call(RUN, Deadline.after(10), write)
+
+    assert counted == [True]
+
+
 def test_memory_that_no_process_has_mapped_counts_for_the_candidate(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
