@@ -1,8 +1,14 @@
 """Deadlines on the monotonic clock."""
 
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
+
+LATE_S = 2.0
+"""How much later than a rival's deadline the alarm comes that ends its steps, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,24 @@ class Deadline:
     def remaining(self) -> float:
         """Seconds left; negative after the deadline."""
         return self.end - time.monotonic()
+
+
+@contextmanager
+def ended_by_alarm(deadline: Deadline) -> Iterator[None]:
+    """Let this process's alarm come `LATE_S` after the deadline, if it would come later.
+
+    After the block it comes when it would have come without it.
+    """
+    begin, left_s = time.monotonic(), signal.getitimer(signal.ITIMER_REAL)[0]
+    sooner = left_s > (own_s := max(0.001, deadline.remaining + LATE_S))
+    if sooner:
+        signal.setitimer(signal.ITIMER_REAL, own_s)
+    try:
+        yield
+    finally:
+        if sooner:
+            left_s -= time.monotonic() - begin
+            signal.setitimer(signal.ITIMER_REAL, max(0.001, left_s))
 
 
 @dataclass(frozen=True, slots=True)

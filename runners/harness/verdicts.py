@@ -57,6 +57,14 @@ class OutOfTimeError(VerdictError):
     """The time of the whole evaluation ended while the task's own code was running."""
 
 
+class RivalFailedError(Exception):
+    """The rival, not the submission, failed."""
+
+    def __init__(self, error: VerdictError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 class RivalBrokeContextError(Exception):
     """An output of the rival broke the judge's CUDA context, which ends the evaluation."""
 

@@ -18,9 +18,9 @@ from runners.harness.profile.profiler import profile, profile_kernels
 from runners.harness.protocol import arena, channel
 from runners.harness.timing import pairs
 from runners.harness.timing.calls import STARTS_MOST
-from runners.harness.timing.pairs import PairedTimer, Rival, RivalFailedError
+from runners.harness.timing.pairs import PairedTimer, Rival
 from runners.harness.timing.stopwatch import WorkloadTimer
-from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skipped
+from runners.harness.verdicts import STAGES, GradingResult, RivalFailedError, VerdictError, skipped
 
 PACK_S = 10.0
 """Seconds in which a candidate must have stored compiled code."""
@@ -99,13 +99,13 @@ def _rival(
     session: EvaluationSession, tests: tuple[Workload, ...], timed: _Timed, stack: ExitStack
 ) -> Rival:
     """Build and test the rival, with time limits of its own; `stack` ends its session."""
-    own = _Timed(timed.workloads, timed.seconds)
+    own, begin = _Timed(timed.workloads, timed.seconds), time.monotonic()
     rival, result = Rival(session, own.deadline), GradingResult()
-    begin = time.monotonic()
     try:
         rival.session = stack.enter_context(pairs.rival_session(session))
         pairs.of_rival(lambda: _start_first(rival.session, tests, own, stack))
-        pairs.of_rival(lambda: _first_candidate(rival.session, result, tests, own))
+        until = Deadline.after(session.request.task.limit_s(session.request.mode))
+        pairs.of_rival(lambda: _first_candidate(rival.session, result, tests, own), until)
     except RivalFailedError as failed:
         rival.failed = failed.error
     else:

@@ -9,7 +9,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -19,7 +19,7 @@ from runners.contract.comparison import PAIRS_LEAST, Comparison, Ratio
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.task import IsolationLayer
 from runners.contract.verdict import Verdict
-from runners.harness.deadline import Deadline, TimeBudget
+from runners.harness.deadline import Deadline, TimeBudget, ended_by_alarm
 from runners.harness.gpu.health import await_processes, first_gpu
 from runners.harness.gpu.memory import reset_persisting_lines
 from runners.harness.judge.host_candidate import HostCandidate
@@ -32,7 +32,7 @@ from runners.harness.timing.calls import UnlikeInputError
 from runners.harness.timing.intervals import log_interval, median_gap
 from runners.harness.timing.rounds import HIDDEN_NS, Round
 from runners.harness.timing.stopwatch import WorkloadTimer
-from runners.harness.verdicts import MachineError, VerdictError
+from runners.harness.verdicts import MachineError, RivalFailedError, VerdictError
 
 NARROW = 0.005
 """The half-width at which timing stops although neither submission is faster."""
@@ -61,18 +61,15 @@ MADE_MOST = 2
 _T = TypeVar("_T")
 
 
-class RivalFailedError(Exception):
-    """The rival, not the submission, failed."""
+def of_rival(step: Callable[[], _T], deadline: Deadline | None = None) -> _T:
+    """Return what a step of the rival returns; any fault is its own, also one of the task.
 
-    def __init__(self, error: VerdictError) -> None:
-        super().__init__(error.message)
-        self.error = error
-
-
-def of_rival(step: Callable[[], _T]) -> _T:
-    """Return what a step of the rival returns; any fault is its own, also one of the task."""
+    A check of its answer that does not end ends soon after the deadline: it takes no time from the
+    submission.
+    """
     try:
-        return step()
+        with nullcontext() if deadline is None else ended_by_alarm(deadline):
+            return step()
     except VerdictError as error:
         raise RivalFailedError(error) from error
 
@@ -194,7 +191,7 @@ class PairedTimer:
             self.ours.open(ours)
             self.theirs.deadline, self.theirs.share = theirs.deadline, theirs.share
             with self._noting_failure(), paused(self.ours):
-                of_rival(lambda: self.theirs.open(theirs))
+                of_rival(lambda: self.theirs.open(theirs), theirs.deadline)
             stop = self._all_rounds(report)
         return self.ours.result(stop), self.failed or self._ratio()
 
@@ -269,7 +266,8 @@ class PairedTimer:
 
     def _their_round(self, calibrator: HostCandidate, number: int) -> Round:
         with paused(self.ours):
-            return of_rival(lambda: self._round(self.theirs, calibrator, number))
+            timer = self.theirs
+            return of_rival(lambda: self._round(timer, calibrator, number), timer.deadline)
 
     def _round(self, timer: WorkloadTimer, calibrator: HostCandidate, number: int) -> Round:
         """Time one round with a candidate that starts now and has exited at the end."""

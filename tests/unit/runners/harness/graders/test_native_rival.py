@@ -1,5 +1,6 @@
 """A ranked run with a rival, graded by real candidates: both are judged, and then compared."""
 
+import signal
 import time
 
 import pytest
@@ -8,8 +9,9 @@ from runners.contract.evaluation import CaseStatus, Evaluation, RoundPolicy
 from runners.contract.task import Mode, RankingBy, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.graders import native
+from runners.harness.server import _out_of_time
 from runners.harness.verdicts import VerdictError
-from tests.doubles.judging import SORTED, make_judging, make_sort_task
+from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge, judge, progress, template
 from tests.unit.runners.harness.judged import ACCEPTED
 
@@ -127,6 +129,31 @@ def test_time_that_the_rival_needs_to_build_is_not_the_submissions(
     ours, theirs = budgets
     assert ours > 19.0
     assert theirs < 19.5
+
+
+@pytest.mark.parametrize("tested", [True, False], ids=["test", "timed"])
+def test_a_check_of_the_rivals_answer_that_does_not_end_takes_no_time_from_the_submission(
+    judge: Judge, *, tested: bool
+) -> None:
+    """A holder with such answers could not be displaced: the submission timed out."""
+    endless = SORT.replace("    right =", "    while output[0] == 7: pass\n    right =")
+    task = make_sort_task(endless, test_timeout=3, ranked_timeout=3, benchmark_timeout=3)
+    least = 0 if tested else 200  # numbers; the test has 100
+    wrong = f"    if len(data[0]) > {least}: return torch.full_like(data[0], 7)\n    return"
+    rival = SORTED.replace("    return", wrong)
+    ringing = signal.signal(signal.SIGALRM, _out_of_time)
+    signal.setitimer(signal.ITIMER_REAL, 60)
+    begin = time.monotonic()
+    try:
+        found = compared(judge, SORTED, rival, task)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, ringing)
+
+    assert (found.verdict, found.comparison is None) == (Verdict.PASSED, False), found.message
+    assert found.comparison is not None
+    assert found.comparison.rival_verdict is Verdict.TIMED_OUT, found.comparison.rival_detail
+    assert time.monotonic() - begin < 30
 
 
 def test_an_error_before_the_rivals_first_candidate_is_the_rivals(

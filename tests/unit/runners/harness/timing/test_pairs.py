@@ -23,12 +23,12 @@ from runners.harness.timing import pairs
 from runners.harness.timing.calls import ROOM, WARM_UPS, UnlikeInputError
 from runners.harness.timing.clocks import own_value
 from runners.harness.timing.intervals import log_interval
-from runners.harness.timing.pairs import LOOKS_WIDEN, PairedTimer, RivalFailedError, of_rival
+from runners.harness.timing.pairs import LOOKS_WIDEN, PairedTimer, of_rival
 from runners.harness.timing.rounds import HIDDEN_NS, Round, Trains
 from runners.harness.timing.samples import SlowCalls
 from runners.harness.timing.stop_rule import StopRule
 from runners.harness.timing.stopwatch import WorkloadTimer
-from runners.harness.verdicts import MachineError, VerdictError
+from runners.harness.verdicts import MachineError, RivalFailedError, VerdictError
 from tests.doubles.judging import SORTED
 from tests.unit.runners.harness.conftest import Sit
 from tests.unit.runners.harness.timed import make_round
