@@ -227,6 +227,11 @@ class Arena:
         """Count the first `size` bytes as the judge's own memory, not as the candidate's."""
         self.input_size = max(self.input_size, -(-size // ALIGNMENT) * ALIGNMENT)
 
+    def free_excess(self) -> None:
+        """Free the memory beyond the judge's input, which the end of a candidate does not free."""
+        if self.input_size < self.size:
+            self.buffer.madvise(mmap.MADV_REMOVE, self.input_size, self.size - self.input_size)
+
     @property
     def excess_bytes(self) -> int:
         """Bytes of memory that the candidate occupies in the file beyond the judge's input.

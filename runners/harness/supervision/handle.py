@@ -51,13 +51,10 @@ class CandidateHandle:
         shared: list[int],
         arena: Arena | None = None,
     ) -> None:
-        self.spec = spec
-        self.arena = arena
+        self.spec, self.arena = spec, arena
         self.next_check = 0.0
-        self.least_waited: dict[bytes, int] = {}
-        """Request -> the least time that its calls have waited for cores."""
-        self.computing: tuple[int, ...] = ()
-        """The threads that computed in its last call."""
+        self.least_waited: dict[bytes, int] = {}  # request -> the least wait for cores of its calls
+        self.computing: tuple[int, ...] = ()  # the threads that computed in its last call
         self.watched = True
         """Whether memory of no process counts as its own; an ended submission may have left it."""
         try:
@@ -85,8 +82,7 @@ class CandidateHandle:
         while True:
             if deadline.remaining < 0:
                 raise StartError("it did not answer in time")
-            frame = self.orders.recv(channel.FRAME_MAX)
-            if not frame:
+            if not (frame := self.orders.recv(channel.FRAME_MAX)):
                 self.printed.drain()
                 raise StartError("it ended at once")
             message = channel.HANDSHAKE.validate_json(frame)
@@ -257,10 +253,9 @@ class CandidateHandle:
         """Wait `wait_s` seconds for a frame; raise if the candidate has exited or broke a limit."""
         ready = {fd for fd, _ in self.poll.poll(wait_s * 1000)}
         if self.orders.fileno() in ready:
-            frame = self.orders.recv(channel.FRAME_MAX)
-            if not frame:
-                raise ConnectionResetError
-            return frame
+            if frame := self.orders.recv(channel.FRAME_MAX):
+                return frame
+            raise ConnectionResetError
         if self.printed.reader in ready:
             self.printed.drain()
             if self.printed.ended:  # poll would report the end again each time
@@ -303,12 +298,17 @@ class CandidateHandle:
         It is memory that no process has mapped, or over `most` bytes of shared memory beyond its
         files. Twice its inputs are not counted: the judge's, and the calibration candidate's.
         """
-        gpu, pid, kill = self.spec.shared is not None, self.process.pid, self.process.kill
+        gpu, pid, kill = self.spec.shared is not None, self.process.pid, self._kill
         if charged_memory.keeps_unmapped(pid, self.unmapped_before, most, gpu=gpu, kill=kill):
             return True
         limit = most + self.spec.limits.disk + (2 * self.arena.input_size if self.arena else 0)
         before, known = self.shared_before, self.known_mappings
         return charged_memory.hides_more(pid, before, limit, gpu=gpu, kill=kill, known=known)
+
+    def _kill(self) -> None:
+        self.process.kill()
+        if self.arena:
+            self.arena.free_excess()
 
     def _burdens_driver(self, most: int) -> bool:
         """Return whether a GPU's driver keeps too much memory for the candidate."""
