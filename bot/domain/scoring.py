@@ -138,27 +138,18 @@ def pool_of(worker: str | None, call: str | None) -> str:
 
 
 def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
-    """Return why an evaluation does not answer a request; None when it does.
-
-    Nothing has been timed if the rival's answer crashed the task's check or did not let it end.
-    """
-    for name in ("request_id", "mode", "gpu"):
-        requested, returned = getattr(request, name), getattr(evaluation, name)
-        if requested != returned:
+    """Return why an evaluation does not answer a request; None when it does."""
+    same = {"request_id": request.request_id, "mode": request.mode, "gpu": request.gpu}
+    for name, requested in {**same, "task": request.task.name}.items():
+        if requested != (returned := getattr(evaluation, name)):
             return f"asked for {name} {requested!r}, the runner answered {returned!r}"
-    if evaluation.task != request.task.name:
-        return f"asked for task {request.task.name!r}, the runner answered {evaluation.task!r}"
     timed = sum(case.measurement is not None for case in evaluation.cases)
     ranked = request.mode is Mode.RANKED and evaluation.verdict is Verdict.PASSED
     wanted = len(request.task.timed(request.mode))
-    if ranked and timed != wanted and not (request.rival and _rival_failed(evaluation)):
+    compared = evaluation.comparison if request.rival else None
+    if ranked and timed != wanted and not (compared and compared.rival_failed):
         return f"asked for {wanted} benchmarks, the runner timed {timed}"
     return None
-
-
-def _rival_failed(evaluation: Evaluation) -> bool:
-    compared = evaluation.comparison
-    return compared is not None and compared.rival_verdict is not Verdict.PASSED
 
 
 def score(

@@ -61,8 +61,13 @@ class Comparison(Wire):
     rival_detail: str = ""
     """Why the rival failed; only for admins, because it may contain secret inputs."""
 
+    @property
+    def rival_failed(self) -> bool:
+        """Whether the rival failed; nothing need then be timed, if its answer ended the judge."""
+        return self.rival_verdict is not Verdict.PASSED
+
     @model_validator(mode="after")
     def _a_failed_rival_has_no_ratios(self) -> Self:
-        if self.benchmarks and self.rival_verdict is not Verdict.PASSED:
+        if self.benchmarks and self.rival_failed:
             raise ValueError("a rival that failed has no ratios")
         return self
