@@ -42,7 +42,7 @@ class Withheld:
     def __init__(self, staging: torch.Tensor) -> None:
         """`staging` has as many bytes as the shared input, a whole number of lines."""
         self.staging = _lines_of(staging)
-        self.random = torch.Generator().manual_seed(secrets.randbits(63))
+        self.random = torch.Generator()
         self._set_lines(torch.tensor([[0], [0]]))
 
     def _set_lines(self, lines_and_masks: torch.Tensor) -> None:
@@ -56,6 +56,7 @@ class Withheld:
         if not nodes:
             self._set_lines(torch.tensor([[0], [0]]))
             return
+        self.random.manual_seed(secrets.randbits(32))  # of 32 bits, which earlier lines would tell
         limit = MAX_LINES // len(nodes)
         self._set_lines(torch.cat([self._choose_lines(each, limit) for each in nodes], dim=1))
         wrong = torch.randint(1 << 62, self.correct.shape, device=self.staging.device)

@@ -120,3 +120,14 @@ def test_where_nothing_lies_on_the_device_nothing_is_withheld() -> None:
     assert torch.equal(staging, numbered())
     withheld.reveal(memory := numbered())
     assert torch.equal(memory, numbered())
+
+
+def test_the_lines_of_a_call_do_not_follow_from_those_before() -> None:
+    """Those of one call show a seed of 32 bits, which torch's generator takes no more of."""
+    found = []
+    for _ in range(2):
+        withheld = Withheld(staging := numbered())
+        withheld.random.manual_seed(1)
+        withheld.take([tensor_at(0, SIZE)])
+        found.append(lines(staging != numbered()))
+    assert found[0] != found[1]
