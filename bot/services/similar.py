@@ -21,36 +21,22 @@ _LENGTH = 12
 _SAMPLE = 4
 """About one part in this many is in a fingerprint. Its hash decides, so equal parts are treated
 equally in all sources."""
-_COMMENT = re.compile(r'"""|/\*|#(?!include\b|define\b|pragma\b)[^\n]*|//[^\n]*')
-"""A comment of one line, or the begin of a longer one."""
-_ENDS = {'"""': '"""', "/*": "*/"}
+_COMMENT = re.compile(
+    r'"""[\s\S]*?(?:"""|\Z)|'
+    r"""(?P<text>"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?)|"""
+    r"/\*[\s\S]*?(?:\*/|\Z)|#(?!include\b|define\b|pragma\b)[^\n]*|//[^\n]*"
+)
+"""A comment, or a text, in which there is none. Without its end, the last one ends with the source:
+otherwise the rest of it would be read once for each begin of a comment."""
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|[^\s\w]")
 _WithFingerprint = tuple[RankedSource, frozenset[int]]
 
 
 def fingerprint(source: str) -> frozenset[int]:
     """Return hashes of parts of the source; parts that differ only in names have equal hashes."""
-    tokens = _TOKEN.findall(" ".join(_without_comments(source)))
+    tokens = _TOKEN.findall(_COMMENT.sub(lambda found: found["text"] or " ", source))
     hashes = {_hash(part) for part in _parts(tokens)}
     return frozenset(sorted(each for each in hashes if each % _SAMPLE == 0)[:MOST_PARTS])
-
-
-def _without_comments(source: str) -> Iterator[str]:
-    """Yield what is between the comments; one that does not end is none.
-
-    A pattern with both ends would read the rest of the source once for each begin of a comment.
-    """
-    last = {begin: source.rfind(end) for begin, end in _ENDS.items()}
-    at = begin = 0
-    while found := _COMMENT.search(source, at):
-        at = found.end()
-        if found[0] in _ENDS:
-            if last[found[0]] < at:
-                continue
-            at = source.index(_ENDS[found[0]], at) + len(_ENDS[found[0]])
-        yield source[begin : found.start()]
-        begin = at
-    yield source[begin:]
 
 
 def _parts(tokens: list[str]) -> Iterator[str]:
