@@ -75,9 +75,9 @@ class PoisonedSectors:
                 begins.append(begin)
                 ends.append(end)
                 sectors.append(_sector(node, hidden))
-        self.count = min(SECTORS, SECTORS * len(ends))
-        """No sector, if each output has only a few numbers."""
-        if self.count:
+        self.exist = bool(ends)
+        """Whether there are any; outputs of a few numbers have none."""
+        if self.exist:
             random = torch.Generator().manual_seed(secrets.randbits(32))
             until = (torch.tensor(ends) - torch.tensor(begins)).cumsum(0)
             chosen = torch.randint(int(until[-1]), (SECTORS,), generator=random)
@@ -88,7 +88,7 @@ class PoisonedSectors:
 
     def queue(self) -> None:
         """Queue their poisoning; the first time, this also loads the CUDA kernel for it."""
-        if self.count:
+        if self.exist:
             self.memory.index_copy_(0, self.numbers, self.poisoned)
 
 

@@ -8,7 +8,6 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 import torch
@@ -167,20 +166,7 @@ def reader(buffer: mmap.mmap, node: values.Node) -> Callable[[], Any]:
 
     Its tensors are aliases of ones that are made once, because that takes a tenth of the time.
     """
-    match node:
-        case values.TensorNode():
-            return view(buffer, node).detach
-        case values.SequenceNode():
-            items = [reader(buffer, item) for item in node.items]
-            kind = list if node.kind == "list" else tuple
-            return lambda: kind(item() for item in items)
-        case values.DictNode():
-            pairs = [(key, reader(buffer, item)) for key, item in node.items]
-            return lambda: {key: item() for key, item in pairs}
-        case values.FloatNode():
-            return partial(float.fromhex, node.value)
-        case values.ScalarNode():
-            return lambda: node.value
+    return values.restorer(node, lambda tensor: view(buffer, tensor).detach)
 
 
 def prepared_reader(buffer: mmap.mmap, node: values.Node) -> Callable[[], Any]:

@@ -6,6 +6,7 @@ Judge and candidate exchange these. A candidate's descriptions are validated and
 import math
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import torch
@@ -127,6 +128,7 @@ _NODE: TypeAdapter[Node] = TypeAdapter(Node)
 
 Place = Callable[[torch.Tensor], TensorNode]
 Fetch = Callable[[TensorNode], torch.Tensor]
+Maker = Callable[[], Any]
 
 
 class UndescribableError(TypeError):
@@ -234,23 +236,26 @@ def _transferable(value: _T) -> _T:
 
 def restore(node: Node, fetch: Fetch) -> Any:  # noqa: ANN401 - the value's type is the node's
     """Build the value that a node describes; `fetch` returns each tensor."""
-    return _restore(node, fetch, 0)
+    return restorer(node, lambda tensor: partial(fetch, tensor))()
 
 
-def _restore(node: Node, fetch: Fetch, depth: int) -> Any:  # noqa: ANN401 - as `restore`
+def restorer(node: Node, maker: Callable[[TensorNode], Maker], depth: int = 0) -> Maker:
+    """Return a function that builds the value in each call; `maker` is called once per tensor."""
     _check_depth(depth)
     match node:
         case TensorNode():
-            return fetch(node)
+            return maker(node)
         case SequenceNode():
-            items = (_restore(item, fetch, depth + 1) for item in node.items)
-            return list(items) if node.kind == "list" else tuple(items)
+            items = [restorer(item, maker, depth + 1) for item in node.items]
+            kind = list if node.kind == "list" else tuple
+            return lambda: kind(item() for item in items)
         case DictNode():
-            return {key: _restore(item, fetch, depth + 1) for key, item in node.items}
+            pairs = [(key, restorer(item, maker, depth + 1)) for key, item in node.items]
+            return lambda: {key: item() for key, item in pairs}
         case FloatNode():
-            return float.fromhex(node.value)
+            return partial(float.fromhex, node.value)
         case ScalarNode():
-            return node.value
+            return lambda: node.value
 
 
 def tensors(node: Node) -> tuple[TensorNode, ...]:
@@ -270,11 +275,10 @@ def leaves(value: object) -> tuple[torch.Tensor, ...]:
     """Return the tensors of a nested value, in the order in which `tensors` returns their nodes."""
     if isinstance(value, torch.Tensor):
         return (value,)
-    if isinstance(value, (list, tuple)):
-        return tuple(tensor for item in value for tensor in leaves(item))
-    if isinstance(value, Mapping):
-        return tuple(tensor for item in value.values() for tensor in leaves(item))
-    return ()
+    items = list(value.values()) if isinstance(value, Mapping) else value
+    if not isinstance(items, (list, tuple)):
+        return ()
+    return tuple(tensor for item in items for tensor in leaves(item))
 
 
 def on_host(node: TensorNode) -> bool:
@@ -339,10 +343,8 @@ def clone(value: Any) -> Any:  # noqa: ANN401 - the same type
         )
         copy_into(copied, value)
         return copied
-    if isinstance(value, list):
-        return [clone(item) for item in value]
-    if isinstance(value, tuple):
-        return tuple(clone(item) for item in value)
+    if isinstance(value, (list, tuple)):
+        return (list if isinstance(value, list) else tuple)(map(clone, value))
     if isinstance(value, Mapping):
         return {key: clone(item) for key, item in value.items()}
     return value

@@ -25,7 +25,8 @@ def own_devices(*, gpu: bool) -> tuple[str, ...]:
     `CUDA_VISIBLE_DEVICES` is only a setting. A child that changes it could compute on the other
     GPUs, also while the judge waits on this one, or disturb those who use them.
     """
-    return tuple(path for path in devices(gpu=gpu) if path not in _other_cards())
+    others = _other_cards() if gpu else frozenset()
+    return tuple(path for path in devices(gpu=gpu) if path not in others)
 
 
 def _other_cards() -> frozenset[str]:
